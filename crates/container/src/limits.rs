@@ -15,7 +15,7 @@ pub(crate) const LAST_BANK: u32 = 16;
 /// Size of a constant bank in bytes.
 pub(crate) const BANK_BYTES: u32 = 64 << 10;
 
-/// Returns `value` if it is at most `limit`, otherwise an error.
+/// Returns `value` if `value` is at most `limit`. Otherwise returns an error.
 pub(crate) fn at_most(what: &'static str, at: u64, value: u64, limit: u32) -> Result<u32, Error> {
     match u32::try_from(value) {
         Ok(value) if value <= limit => Ok(value),

@@ -1,5 +1,5 @@
-//! Recognises, by their first bytes, files that are not shader code. Raw words may consist of any bytes, so without
-//! this check, every file would be read as a program.
+//! Recognises, by their first bytes, files that are not shader code. A file of raw words may contain any bytes.
+//! Therefore, a loader without this module would accept every file as a program.
 
 use crate::Error;
 use crate::bytes::Bytes;
@@ -7,8 +7,8 @@ use crate::bytes::Bytes;
 const NO_CODE: &str = "such a file does not contain shader code";
 const PACKED: &str = "unpack it first";
 
-/// Magic numbers of at least four bytes, each with the kind of the file and the remedy. Shorter magic numbers are not
-/// listed, because a program may begin with the two or three bytes of such a number.
+/// Magic numbers of at least four bytes, each with the kind of the file and the remedy. The list has no magic numbers
+/// of two or three bytes, because a program may begin with these bytes.
 #[rustfmt::skip]
 const MARKS: [(&[u8], &str, &str); 30] = [
     (b"\x89PNG",              "a PNG image",                NO_CODE),
@@ -43,7 +43,7 @@ const MARKS: [(&[u8], &str, &str); 30] = [
     (b"Rar!",                 "a RAR archive",              PACKED),
 ];
 
-/// Returns an error that names the kind of the file, if this kind is known not to be shader code.
+/// Returns an error if the file is of a known kind that is not shader code. The error names the kind.
 pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
     match MARKS.iter().find(|(mark, _, _)| bytes.starts_with(mark)) {
         Some((_, what, remedy)) => Err(Error::Unsupported { at: 0, what, remedy }),
@@ -51,10 +51,11 @@ pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// First bytes of a gzip file: its magic number and the only defined method.
+/// First bytes of a gzip file: two bytes of magic number and one byte for the compression method. Only one method is
+/// defined.
 pub(crate) const GZIP: &[u8] = b"\x1f\x8b\x08";
 
-/// Returns the kind of the file, if files of this kind can contain other files in uncompressed form.
+/// Returns the kind of the file if files of this kind can contain uncompressed files.
 pub(crate) fn host(bytes: &[u8]) -> Option<&'static str> {
     let windows = || {
         let at = Bytes::of(bytes).u32("", 0x3c).ok()?;

@@ -11,14 +11,14 @@ use crate::{Error, Hints, load};
 
 /// Replaces words of a program by `words`, starting at the word with index `first`. Returns the bytes of the new file.
 ///
-/// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, the new
-/// number keeps the style of the old number, such as base and case. The new number is longer only if the new value does
-/// not fit into the width of the old number.
+/// [`load`] with the same `hints` returns an image. `program` is an index into the programs of this image. In a text
+/// file, the new number has the style of the old number, such as the base and the case. The new number is longer than
+/// the old number only if the new value needs more digits.
 ///
 /// # Errors
 /// Four situations are errors. The file cannot be read. The program does not have the words. The file contains the
-/// words only in compressed or computed form. The change would also change other data, such as the words of another
-/// program.
+/// words only in compressed or computed form. The replacement would also change other data, such as the words of
+/// another program.
 pub fn patch(
     bytes: &[u8],
     hints: &Hints,
@@ -53,7 +53,7 @@ pub fn patch(
     Ok(patched)
 }
 
-/// A range of bytes, and the bytes that replace it.
+/// A range of bytes, with the new bytes for this range.
 struct Edit {
     place: Range<usize>,
     with: Vec<u8>,
@@ -72,8 +72,8 @@ fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// Returns the edits that replace words by `words`. `place` is the location of a program's words in `bytes`, and
-/// `first` is the index of the first word to replace.
+/// Returns the edits that replace words by `words`. `place` is the location of a program's words in `bytes`. `first` is
+/// the index of the first replaced word.
 fn edits(bytes: &[u8], place: &CodeAt, first: usize, words: &[u32]) -> Result<Vec<Edit>, String> {
     let beyond = || "its place in the file is not known".to_owned();
     match place {
@@ -133,9 +133,8 @@ fn value(element: &[u8], numbers: &Numbers) -> u64 {
     }
 }
 
-/// Returns the text of a value. The text has the style of the number that it replaces: base, prefix, case and suffix.
-/// If the value fits, the text also has the width of this number. If the text replaces an expression, the text is
-/// hexadecimal.
+/// Returns the text of a value. The text has the base, the prefix, the case and the suffix of the number `old`. If the
+/// value fits, the text also has the width of `old`. If the text replaces an expression, the text is hexadecimal.
 fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
     let (sign, unsigned) = match old.strip_prefix('-') {
         Some(rest) => ("-", rest.trim_start()),
@@ -166,7 +165,8 @@ fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
         Digits::Hexadecimal | Digits::Octal => unsigned.len(),
     };
     let (digits, suffix) = unsigned[prefix.len()..].split_at(suffix_at - prefix.len());
-    // The minus sign is kept only if the new value is negative as a signed number of the element's width.
+    // The new number keeps the minus sign only if the sign bit of the new value is set. The width of the element
+    // determines the sign bit.
     let bits = 8 * numbers.width as u32;
     let negative = !sign.is_empty() && value >> (bits - 1) & 1 == 1;
     let magnitude = if negative { value.wrapping_neg() & (u64::MAX >> (64 - bits)) } else { value };

@@ -1,7 +1,9 @@
-//! Objects of LLVM's R600 target (`llc -march=r600 -filetype=obj`): 32-bit ELF, machine 224.
+//! Objects of LLVM's R600 target (`llc -march=r600 -filetype=obj`). The objects are 32-bit ELF files with machine
+//! number 224.
 //!
 //! `.text` contains the words of all functions. `.AMDGPU.config` contains pairs of a register address and a value. The
-//! pairs of each function begin with its resource register. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
+//! first pair of each function has the resource register of the function. (LLVM, `R600AsmPrinter`; objects of LLVM 14
+//! to 19.)
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -10,7 +12,8 @@ use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Section, Symbol};
 use crate::{Error, Format};
 
-/// Machine numbers in `e_flags` bits 7:0, each with its chip. Chips after RV770 have a different instruction set.
+/// Machine numbers in bits 7:0 of `e_flags`, each with the name of the chip. Chips after RV770 have a different
+/// instruction set.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (1, "r600"), (2, "rv630"), (3, "rs880"), (4, "rv670"), (5, "rv710"), (6, "rv730"), (7, "rv770"),
@@ -94,8 +97,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Returns the functions of `.text`. Symbols mark the start and the end of each function. If there are no symbols,
-/// returns the whole section as one program without a name.
+/// Returns the functions of `.text`. Symbols mark the start and the end of each function. If the section has no
+/// symbols, returns the whole section as one program without a name.
 fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result<Vec<Program>, Error> {
     let mut functions: Vec<&Symbol<'_>> = symbols
         .iter()
@@ -117,7 +120,7 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
         let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
         programs.push(program);
-        // A function without a size is treated as one byte long, so that no two functions have the same address.
+        // The code assumes one byte for a function without a size. Thus, no two functions have the same address.
         free = symbol.value + symbol.size.max(1);
     }
     Ok(programs)

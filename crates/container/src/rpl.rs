@@ -1,4 +1,5 @@
-//! Programs and libraries of the Wii U (`.rpx`, `.rpl`): big-endian ELF for PowerPC whose sections may be compressed.
+//! Programs and libraries of the Wii U (`.rpx`, `.rpl`). The files are big-endian ELF files for PowerPC. Sections may
+//! be compressed.
 //!
 //! ```text
 //! e_ident[7..9]   ca fe                      the system's ABI
@@ -96,7 +97,7 @@ fn inflate(data: &[u8], at: u64, room: &mut u64) -> Result<Vec<u8>, Error> {
         return Err(Error::Limit(FILE.exceeded()));
     }
     let mut content = Vec::new();
-    // The code reads one byte more than the stated size, so that the code detects a wrong size.
+    // The code tries to read one byte more than the stated size, and thus detects a wrong size.
     let read = ZlibDecoder::new(&data[4..]).take(size + 1).read_to_end(&mut content);
     if read.is_err() {
         let remedy = "its data are damaged or truncated";
@@ -122,8 +123,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Format, Hints, gsh};
 
-    /// Returns a file with `sections`. The values of a section are its name, its contents, and whether to compress the
-    /// contents. The last section contains the names of all sections.
+    /// Returns a file with `sections`. The values of a section are the name, the contents, and whether `file`
+    /// compresses the contents. The last section contains the names of all sections.
     fn file(sections: &[(&str, &[u8], bool)]) -> Vec<u8> {
         let names: Vec<u8> =
             sections.iter().flat_map(|(name, ..)| name.bytes().chain([0])).chain(*b".shstrtab\0").collect();

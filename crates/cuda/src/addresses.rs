@@ -1,12 +1,11 @@
-//! The table of the device's address ranges that are in use. The table also contains the use of each range. One table
-//! serves all contexts, so that no two contexts use the same address.
+//! The table of the device's address ranges that are in use. The table also contains the use of each range. All
+//! contexts share one table, so that no two contexts use the same address.
 
 use std::collections::BTreeMap;
 
-/// The lowest device address that an allocation can have. Lower addresses belong to the host. For example, the host
-/// uses lower addresses for programs that are linked to fixed addresses, and for the heaps of these programs.
-/// `cuMemcpy` derives the direction of a copy from the two addresses, so a host address must not look like a device
-/// address.
+/// The lowest device address that an allocation can have. Lower addresses belong to the host. For example, programs
+/// with fixed addresses and the heaps of these programs are at lower addresses. `cuMemcpy` derives the direction of a
+/// copy from the two addresses. Therefore, no host address may be in the range of device addresses.
 const FIRST: u32 = 0x2000_0000;
 /// The end of the device addresses that can be allocated.
 const LAST: u64 = 0xf000_0000;
@@ -88,8 +87,9 @@ impl Addresses {
         Some(allocation)
     }
 
-    /// Returns the address of a free range of `bytes` bytes. Prefers addresses after the last allocation, so that freed
-    /// addresses stay unused for a while. Otherwise returns the address of the first free range that is large enough.
+    /// Returns the address of a free range of `bytes` bytes. The function prefers addresses after the last allocation.
+    /// Thus, freed addresses stay unused for a while. If no later range is large enough, the function returns the
+    /// address of the first free range that is large enough.
     fn place(&self, bytes: u64) -> Option<u32> {
         let fits = |start: u64| {
             let end = start.checked_add(bytes)?.checked_add(GAP).filter(|end| *end <= LAST)?;

@@ -71,7 +71,7 @@ pub(crate) struct CudaArray {
     pub(crate) handle: usize,
     pub(crate) context: usize,
     pub(crate) address: u32,
-    /// Number of texels in x, y and z. 0 means that the array does not have this dimension.
+    /// Number of texels in x, y and z. The number is 0 in a dimension that the array does not have.
     pub(crate) size: [usize; 3],
     pub(crate) texel: Texel,
     flags: c_uint,

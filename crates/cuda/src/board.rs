@@ -1,7 +1,7 @@
 //! The boards: their names, their attributes, and the resources of a multiprocessor.
 //!
-//! The figures of compute capabilities 1.0 to 1.3 are from appendix G.1 of the CUDA C Programming Guide 3.1 to 4.2. For
-//! each chip, the number of multiprocessors, the clocks and the memory size are the values of one board with this chip.
+//! The values of compute capabilities 1.0 to 1.3 are from the CUDA C Programming Guide 3.1 to 4.2, appendix G.1. The
+//! number of multiprocessors, the clocks and the memory size belong to one board with the chip.
 
 use std::ffi::c_int;
 
@@ -124,7 +124,7 @@ impl Board {
         self.multiprocessors
     }
 
-    /// Returns an attribute by its number in `CUdevice_attribute`, or `None` if the number is unassigned. Attributes
+    /// Returns the attribute with a number of `CUdevice_attribute`, or `None` if the number is unassigned. Attributes
     /// for features of later chips are 0.
     pub(crate) fn attribute(&self, number: c_int) -> Option<u32> {
         let (registers, _) = self.registers();

@@ -11,7 +11,7 @@ use crate::messages::say;
 use crate::status::{CallResult, CudaError};
 
 thread_local! {
-    /// Whether the null stream is the default stream of this thread during the current call. This is the case in
+    /// Whether the null stream is the default stream of this thread during the current call. The value is true in
     /// functions whose symbols end in `_ptds` or `_ptsz`.
     static PER_THREAD: Cell<bool> = const { Cell::new(false) };
     /// Whether this thread currently runs a host function that the program has enqueued in a stream.
@@ -64,18 +64,20 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the address is not null, so it is the address of a `T`. The program need not align the address.
+    // SAFETY: the address is not null, so the caller has passed the address of a `T`. The program need not align the
+    // address.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
 
-/// Stores a result at an address of the program, unless the address is null.
+/// Stores a result at an address that the program has passed. Does nothing if the address is null.
 ///
 /// # Safety
 /// The address must be null or the address of a `T`.
 pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: the address is not null, so it is the address of a `T`. The program need not align the address.
+        // SAFETY: the address is not null, so the caller has passed the address of a `T`. The program need not align
+        // the address.
         unsafe { to.write_unaligned(value) };
     }
 }
@@ -88,7 +90,7 @@ pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, CudaError> {
     if at.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    // SAFETY: the address is not null, so it is the address of a string that ends with a zero byte.
+    // SAFETY: the address is not null, so the caller has passed the address of a string that ends with a zero byte.
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| CudaError::NOT_FOUND)
 }
 

@@ -21,7 +21,7 @@ use crate::work::{Health, Stream};
 pub(crate) static CONTEXTS: Handles<CudaContext> = Handles::new();
 /// The primary context of the device.
 static PRIMARY: Mutex<Primary> = Mutex::new(Primary { handle: 0, retained: 0, flags: 0 });
-/// Functions that run when a context ends. Each source file that defines objects of a context has one such function.
+/// Functions that run when a context ends. Each source file with objects of a context defines one of these functions.
 static ENDINGS: OnceLock<&'static [fn(usize)]> = OnceLock::new();
 
 /// A context.
@@ -37,8 +37,8 @@ pub(crate) struct CudaContext {
     /// Memory of the device. A kernel holds the lock while the kernel runs.
     pub(crate) memory: Mutex<Memory>,
     pub(crate) null_stream: Arc<Stream>,
-    /// The default stream of each thread that uses a default stream. The key is the number of the thread. If the system
-    /// gives the number of an ended thread to a new thread, the new thread continues to use the stream of the ended
+    /// The default stream of each thread that uses a default stream. The key is the number of the thread. Linux may
+    /// assign the number of an ended thread to a new thread. In this case, the new thread uses the stream of the ended
     /// thread.
     per_thread: Mutex<HashMap<libc::pid_t, Arc<Stream>>>,
     cache: AtomicU32,
@@ -64,8 +64,8 @@ impl CudaContext {
     pub(crate) fn per_thread_stream(&self) -> Arc<Stream> {
         let mut streams = lock(&self.per_thread);
         let new = || Stream::new(self.handle, 0, Order::Blocking, &self.health);
-        // SAFETY: `gettid` takes no arguments. Unlike `std::thread::current`, `gettid` also works in functions that run
-        // while the process exits.
+        // SAFETY: `gettid` takes no arguments. `std::thread::current` does not work in functions that run while the
+        // process exits.
         let thread = unsafe { libc::gettid() };
         streams.entry(thread).or_insert_with(new).clone()
     }
@@ -80,11 +80,12 @@ impl CudaContext {
         Stream::new(self.handle, flags, order, &self.health)
     }
 
-    /// Waits for the tasks of all streams of the context, then ends the context.
+    /// Waits for the tasks of all streams of the context. Then ends the context.
     fn end(&self) {
         queue::wait_for_context(self.handle);
         CONTEXTS.remove(self.handle);
-        // Other threads may still hold this context. Later calls of these threads return `CONTEXT_IS_DESTROYED`.
+        // Other threads may still have a reference to this context. Later calls of these threads return
+        // `CONTEXT_IS_DESTROYED`.
         self.health.fail(CudaError::CONTEXT_IS_DESTROYED);
         for ending in ENDINGS.get().into_iter().copied().flatten() {
             ending(self.handle);
@@ -100,7 +101,7 @@ impl CudaContext {
 /// The state of the primary context.
 #[derive(Debug)]
 struct Primary {
-    /// The handle. The handle stays the same if the context is created again.
+    /// The handle. A context that is created again has the same handle.
     handle: usize,
     /// Number of calls of `cuDevicePrimaryCtxRetain` without a matching release.
     retained: usize,
@@ -109,14 +110,14 @@ struct Primary {
 }
 
 impl Primary {
-    /// Returns the primary context, if it is active.
+    /// Returns the primary context if the primary context is active.
     fn context(&self) -> Option<Arc<CudaContext>> {
         CONTEXTS.get(self.handle)
     }
 }
 
-/// Ends a context in a forked child process if a stream of the context was busy during the fork. The memory of the
-/// context is not freed, because a thread that does not exist in the child may hold the lock of the memory.
+/// Ends a context in a forked child process if a stream of the context was busy during the fork. The function does not
+/// free the memory of the context. A thread that exists only in the parent may hold the lock of the memory.
 pub(crate) fn lose(handle: usize) {
     if let Some(context) = CONTEXTS.remove(handle) {
         context.health.fail(CudaError::CONTEXT_IS_DESTROYED);
@@ -130,8 +131,8 @@ pub(crate) fn set_endings(endings: &'static [fn(usize)]) {
 }
 
 thread_local! {
-    /// The handles of this thread's contexts. The last handle is the handle of the current context. Functions that run
-    /// while the process exits use this list after the thread-local variables of the main thread were dropped. For this
+    /// The handles of this thread's contexts. The last handle is the handle of the current context. At the exit of the
+    /// process, the main thread drops its thread-local variables. Later exit functions still use this list. For this
     /// reason, the list is never dropped.
     static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
@@ -160,8 +161,7 @@ fn named(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
     ready(&CONTEXTS)?.get(handle).ok_or(CudaError::INVALID_CONTEXT)
 }
 
-/// Whether flags of a context are valid. The low three bits select one of the ways in which the host waits for the
-/// device.
+/// Whether flags of a context are valid. The low three bits select how the host waits for the device.
 fn are_flags(flags: c_uint) -> bool {
     flags <= 0xff && matches!(flags & 7, 0 | 1 | 2 | 4)
 }
@@ -180,7 +180,7 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint, device: c_int) -> Cal
     unsafe { give(to, context.handle) }
 }
 
-/// `cuCtxCreate` of CUDA 11.4. This library cannot restrict a context to some of the multiprocessors.
+/// `cuCtxCreate` of CUDA 11.4. This library cannot restrict a context to a subset of the multiprocessors.
 pub(crate) unsafe fn create_3(
     to: *mut usize,
     parts: *const c_void,
@@ -204,8 +204,8 @@ pub(crate) struct CreateParameters {
     graphics: *const c_void,
 }
 
-/// `cuCtxCreate` of CUDA 12.5. This library cannot restrict a context to some of the multiprocessors, and this library
-/// does not support graphics.
+/// `cuCtxCreate` of CUDA 12.5. This library cannot restrict a context to a subset of the multiprocessors. This library
+/// does not support contexts for graphics.
 pub(crate) unsafe fn create_4(
     to: *mut usize,
     parameters: *const CreateParameters,
@@ -225,7 +225,7 @@ pub(crate) unsafe fn create_4(
     unsafe { create(to, flags, device) }
 }
 
-/// `cuCtxDestroy`. If the context is current, the call also removes the context from the stack of this thread.
+/// `cuCtxDestroy`. If the context is the current context, the call also removes the context from the thread's stack.
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     let context = named(handle)?;
     if context.is_primary {
@@ -369,7 +369,7 @@ pub(crate) unsafe fn synchronize_2(handle: usize) -> CallResult {
 /// Number of values of `CUlimit`.
 const LIMITS: c_int = 11;
 
-/// `cuCtxGetLimit`. This call is not supported, because every limit belongs to a feature of compute capability 2.0 or later.
+/// `cuCtxGetLimit`. This call is not supported. Only chips of compute capability 2.0 or later have limits.
 pub(crate) unsafe fn get_limit(value: *mut usize, limit: c_int) -> CallResult {
     current()?;
     if value.is_null() || !(0..LIMITS).contains(&limit) {
@@ -414,7 +414,7 @@ pub(crate) unsafe fn set_shared_config(config: c_uint) -> CallResult {
     if config > 2 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
 }
 
-/// `cuCtxGetStreamPriorityRange`. There is only one priority.
+/// `cuCtxGetStreamPriorityRange`. All streams have the same priority.
 pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> CallResult {
     current()?;
     // SAFETY: the caller passes null or valid pointers.
@@ -425,7 +425,7 @@ pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> 
     Ok(())
 }
 
-/// `cuCtxEnablePeerAccess`. This call fails, because there is only one device.
+/// `cuCtxEnablePeerAccess`. This call fails, because the library has only one device.
 pub(crate) unsafe fn enable_peer(handle: usize, flags: c_uint) -> CallResult {
     current()?;
     named(handle)?;
@@ -439,7 +439,7 @@ pub(crate) unsafe fn disable_peer(handle: usize) -> CallResult {
     Err(CudaError::PEER_ACCESS_NOT_ENABLED)
 }
 
-/// `cuCtxResetPersistingL2Cache`. This call is not supported, because the chips have no such cache.
+/// `cuCtxResetPersistingL2Cache`. This call is not supported, because the emulated chips have no L2 cache.
 pub(crate) unsafe fn reset_cache() -> CallResult {
     current()?;
     Err(CudaError::NOT_SUPPORTED)
@@ -456,7 +456,7 @@ pub(crate) unsafe fn retain_primary(to: *mut usize, device: c_int) -> CallResult
     primary.retained += 1;
     // The context is not active before the first retain and after a reset.
     if primary.context().is_none() {
-        // The handle stays the same if the context is created again.
+        // A primary context that is created again has the same handle.
         if primary.handle == 0 {
             primary.handle = fresh();
         }

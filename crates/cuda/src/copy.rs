@@ -32,7 +32,7 @@ impl CopySide {
     }
 }
 
-/// One end of a copy: the source or the destination.
+/// An end of a copy. The end is either the source or the destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CopyEnd {
     pub(crate) side: CopySide,
@@ -108,7 +108,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Whether an end is host memory that is not pinned. The program may use or change such memory as soon as the call
+    /// Whether an end is host memory that is not pinned. The program may change unpinned memory as soon as the call
     /// returns.
     fn is_pageable(&self, end: &CopyEnd) -> bool {
         match end.side {
@@ -134,7 +134,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Copies the bytes of the source into a new list, so that the program may change the source afterwards.
+    /// Copies the bytes of the source into a new list. The program may then change the source.
     fn staged(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; (self.width * self.height * self.depth) as usize];
         let to = CopyEnd {
@@ -150,7 +150,7 @@ impl Copy {
 fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     match (to.of_host(count), from.of_host(count)) {
         (CopySide::Host(to), CopySide::Host(from)) => {
-            // SAFETY: the program promises that both ranges are memory of the program. `copy_from` allows that the
+            // SAFETY: the program ensures that both ranges are memory of the program. `copy_from` allows that the
             // ranges overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, count) };
             Ok(())
@@ -182,9 +182,9 @@ pub(crate) fn now(copy: Copy) -> CallResult {
     context.check()
 }
 
-/// Enqueues a copy in a stream. If the source is host memory that is not pinned, the source is read before the call
-/// returns. If the destination is host memory that is not pinned, the destination is written before the call returns.
-/// (CUDA driver API, "API synchronization behavior")
+/// Enqueues a copy in a stream. If the source is unpinned host memory, the call reads the source before the call
+/// returns. If the destination is unpinned host memory, the call writes the destination before the call returns. (CUDA
+/// driver API, "API synchronization behavior")
 pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     let (context, stream) = stream::find_for_work(handle)?;
     if copy.is_empty() {
@@ -209,11 +209,11 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     Ok(())
 }
 
-/// Returns the address with its kind: an address of the host, or an address of the device.
+/// Returns the address and whether the address belongs to the host or to the device.
 ///
 /// # Errors
-/// Returns an error if the address belongs neither to an allocation of the device nor to a page of the host. For
-/// example, the program may have freed the memory at the address.
+/// Returns an error if neither an allocation of the device nor a page of the host contains the address. For example,
+/// the program may have freed the memory at the address.
 fn any(address: u64) -> Result<CopySide, CudaError> {
     if lock(&driver()?.addresses).find(address, 1).is_some() {
         return Ok(CopySide::Device(address));
@@ -252,8 +252,8 @@ pub(crate) unsafe fn on_device_async(to: u64, from: u64, bytes: usize, stream: u
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// `cuMemcpyHtoD` of CUDA 3.1 and earlier. The following functions whose names end in `_32` are also from these
-/// versions.
+/// `cuMemcpyHtoD` of CUDA 3.1 and earlier. In this file, all functions whose names end in `_32` are from CUDA 3.1 and
+/// earlier.
 pub(crate) unsafe fn to_device_32(to: u32, from: usize, bytes: u32) -> CallResult {
     now(Copy::linear(CopySide::Device(to.into()), CopySide::Host(from), bytes as usize))
 }
@@ -335,8 +335,8 @@ pub(crate) unsafe fn peer_async(
     in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
-/// An end of `CUDA_MEMCPY2D`. The fields are x in bytes, y, the type of memory, the address on the host, the address on
-/// the device, the array, and the pitch.
+/// An end of `CUDA_MEMCPY2D`. The fields are, in order: x in bytes, y, the type of memory, the host address, the device
+/// address, the array, and the pitch.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End2 {
@@ -359,8 +359,8 @@ pub(crate) struct Copy2 {
     height: usize,
 }
 
-/// An end of `CUDA_MEMCPY3D`. The structure has the fields of [`End2`], and also z, the level of detail, and the number
-/// of rows per slice.
+/// An end of `CUDA_MEMCPY3D`. The structure has the fields of [`End2`] and three more fields: z, the level of detail,
+/// and the number of rows per slice.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct End3 {
@@ -477,7 +477,7 @@ fn of_rows(copy: &Copy2) -> Result<Copy, CudaError> {
 /// The address must be null or the address of a `T`.
 unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, CudaError> {
     context::usable()?;
-    // SAFETY: the address is not null, so it is the address of a `T`.
+    // SAFETY: the address is not null, so the caller has passed the address of a `T`.
     if at.is_null() { Err(CudaError::INVALID_VALUE) } else { Ok(unsafe { at.read_unaligned() }) }
 }
 

@@ -73,7 +73,7 @@ pub(crate) unsafe fn get_uuid(to: *mut [u8; 16], device: c_int) -> CallResult {
     unsafe { give(to, uuid(board.pci_id)) }
 }
 
-/// `cuDeviceGetLuid`. This call is not supported, because only Windows has such identifiers.
+/// `cuDeviceGetLuid`. This call is not supported, because only Windows has LUIDs.
 pub(crate) unsafe fn get_luid(_luid: *mut c_char, _mask: *mut c_uint, device: c_int) -> CallResult {
     check(device)?;
     Err(CudaError::NOT_SUPPORTED)

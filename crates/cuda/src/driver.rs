@@ -63,7 +63,7 @@ pub(crate) fn ready<T>(table: &'static T) -> Result<&'static T, CudaError> {
     driver().map(|_| table)
 }
 
-/// Returns the state. This function is for code that runs only after `cuInit`, such as threads of this library.
+/// Returns the state. Only code that runs after `cuInit` may call this function.
 pub(crate) fn started() -> Result<&'static Driver, CudaError> {
     match DRIVER.get() {
         Some(Ok(driver)) => Ok(driver),
@@ -121,8 +121,8 @@ fn start() -> Result<Driver, CudaError> {
     })
 }
 
-/// Whether the list of visible devices begins with device 0. If an index in the list is invalid, only the devices
-/// before this index are visible. (CUDA C Programming Guide, "CUDA environment variables")
+/// Whether the list of visible devices begins with device 0. If the list contains an invalid index, only the devices
+/// before the invalid index are visible. (CUDA C Programming Guide, "CUDA environment variables")
 fn is_visible(list: Option<&str>) -> bool {
     list.is_none_or(|list| {
         let first = list.split(',').next().unwrap_or_default().trim();

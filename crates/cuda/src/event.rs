@@ -36,15 +36,16 @@ struct EventRecord {
 }
 
 impl EventRecord {
-    /// Returns the time at which the stream reached the event. Returns `None` before that time.
+    /// Returns the time at which the stream reached the event. Returns `None` if the stream has not yet reached the
+    /// event.
     fn reached(&self) -> Option<Instant> {
         *lock(&self.time)
     }
 }
 
 impl CudaEvent {
-    /// Returns a copy of the last record. A caller that reads two events may read the same event twice. If the function
-    /// returned a lock guard, such a caller would block itself.
+    /// Returns a copy of the last record. A caller that compares two events may pass the same event twice. If the
+    /// function returned a lock guard, the second call would block forever.
     fn record(&self) -> Option<EventRecord> {
         lock(&self.record).clone()
     }

@@ -20,8 +20,8 @@ use crate::status::{CallResult, CudaError};
 use crate::stream;
 use crate::texture;
 
-/// Returns the kernel that has the handle `handle`. If the handle belongs to a kernel of a library, returns the
-/// function of this kernel in the current context.
+/// Returns the kernel that has the handle `handle`. The handle may belong to a kernel of a library. In this case,
+/// returns the function of this kernel in the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Function>, CudaError> {
     driver()?;
     if let Some(function) = module::FUNCTIONS.get(handle) {
@@ -139,7 +139,7 @@ pub(crate) struct Configuration {
     count: c_uint,
 }
 
-/// `CUlaunchAttribute`: the number of an attribute and its value of 64 bytes.
+/// `CUlaunchAttribute`: the number of an attribute, and a value of 64 bytes.
 #[repr(C)]
 pub(crate) struct Attribute {
     number: c_int,
@@ -151,11 +151,11 @@ pub(crate) struct Attribute {
 fn check_attribute(attribute: &Attribute) -> CallResult {
     let Attribute { number, value, .. } = attribute;
     match number {
-        // Attributes that have no effect on results: ignored entries, cache window, synchronization policy, priority,
+        // These attributes do not affect results: ignored entries, cache window, synchronization policy, priority,
         // memory domains, carveout.
         0 | 1 | 3 | 8 | 9 | 10 | 14 => Ok(()),
-        // These attributes enable cooperative launches and overlapping launches. Such an attribute is valid only if it
-        // is 0, which disables the feature.
+        // These attributes enable cooperative launches and overlapping launches. The only valid value is 0, which
+        // disables these launches.
         2 | 6 if value[0] == 0 => Ok(()),
         // Clusters are valid if each cluster consists of one block.
         4 | 11 if value[..3].iter().all(|size| *size <= 1) => Ok(()),
@@ -298,7 +298,8 @@ fn attribute(function: &Function, number: c_int) -> Result<c_int, CudaError> {
         5 | 6 => 10 + function.minor as c_int,
         8 => most_dynamic(function) as c_int,
         9 => -1,
-        // Features of later chips: caching of global memory, clusters, updates by the device, mode of shared memory.
+        // Only later chips have these features: caching of global memory, clusters, updates by the device, modes of
+        // shared memory.
         7 | 10..=17 => 0,
         _ => return Err(CudaError::INVALID_VALUE),
     })
@@ -463,7 +464,7 @@ pub(crate) unsafe fn best_block(
         0 => MOST_THREADS,
         limit => (limit as u32).min(MOST_THREADS),
     };
-    // The first candidate is the limit itself. The further candidates are all multiples of the warp size, from the
+    // The first candidate is the limit `most`. The further candidates are all multiples of the warp size, from the
     // largest to the smallest. The loop chooses the first candidate with the most resident threads.
     let sizes = [most].into_iter().chain((1..=most / 32).rev().map(|warps| 32 * warps));
     let mut best = (0, 0, 0);
@@ -582,8 +583,8 @@ pub(crate) unsafe fn get_kernel_parameter_count(handle: usize, count: *mut usize
     unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }
 
-/// `cuParamSetTexRef`. This call only checks its arguments, because each module already binds the module's texture
-/// references to the module's kernels.
+/// `cuParamSetTexRef`. This call only checks its arguments, because the texture references of a module are always bound
+/// to the kernels of the module.
 pub(crate) unsafe fn set_texture(function: usize, _unit: c_int, handle: usize) -> CallResult {
     context::usable()?;
     let function = find(function)?;

@@ -46,7 +46,7 @@ pub(crate) unsafe fn error_text(error: c_uint, to: *mut *const c_char) -> CallRe
     unsafe { of_error(error, to, |(_, text)| text) }
 }
 
-/// `cuGetExportTable`. NVIDIA's own libraries use these tables to call each other. This library does not provide the
+/// `cuGetExportTable`. NVIDIA's libraries use export tables to call each other. This library does not provide the
 /// tables.
 pub(crate) unsafe fn export_table(to: *mut *const c_void, id: *const [u8; 16]) -> CallResult {
     if to.is_null() || id.is_null() {
@@ -57,7 +57,7 @@ pub(crate) unsafe fn export_table(to: *mut *const c_void, id: *const [u8; 16]) -
     Err(CudaError::NOT_FOUND)
 }
 
-/// `cuProfilerStart` and `cuProfilerStop`. These calls do nothing, because this library has no profiler.
+/// `cuProfilerStart` and `cuProfilerStop` do nothing, because this library has no profiler.
 pub(crate) fn profiler() -> CallResult {
     driver().map(|_| ())
 }

@@ -53,8 +53,8 @@ impl<T> Handles<T> {
     }
 }
 
-/// Locks a mutex, even if another thread has panicked while that thread held the lock. The call that panicked has
-/// already returned an error to the program, so other calls continue.
+/// Locks a mutex. Ignores a panic of a thread that held the mutex. The call that panicked has returned an error to the
+/// program.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -72,7 +72,7 @@ pub(crate) fn end_of_context(context: usize) {
 
 /// Returns the pages of a range to the system. The caller passes only ranges that this library has allocated.
 fn release(range: &Range) {
-    // SAFETY: `mmap` has returned pages of this size, and the range is no longer in the table.
+    // SAFETY: `mmap` returned this address for the same number of bytes, and the range is no longer in the table.
     unsafe { libc::munmap(range.address as *mut c_void, range.bytes.next_multiple_of(PAGE)) };
 }
 
@@ -95,7 +95,7 @@ fn allocate(bytes: usize, flags: c_uint) -> Result<usize, CudaError> {
     }
     let address = address as usize;
     pin(address, bytes, flags, context.handle, true).inspect_err(|_| {
-        // SAFETY: this call has mapped the pages, and no other code has the address of the pages.
+        // SAFETY: this function has mapped the pages, and has not passed the address to other code.
         unsafe { libc::munmap(address as *mut c_void, pages) };
     })?;
     Ok(address)
@@ -109,7 +109,7 @@ pub(crate) fn exists(address: usize, bytes: usize) -> bool {
     let mut states = vec![0u8; PART.min(bytes / PAGE + 2)];
     (address / PAGE * PAGE..end).step_by(PART * PAGE).all(|start| {
         let count = (end - start).min(PART * PAGE);
-        // SAFETY: the system checks the pages, and `states` has one byte per page.
+        // SAFETY: the kernel checks the addresses of the pages, and `states` has one byte per page.
         unsafe { libc::mincore(start as *mut c_void, count, states.as_mut_ptr()) == 0 }
     })
 }
@@ -161,16 +161,16 @@ pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> CallResult {
     unsafe { alloc(to, bytes as usize, 0) }
 }
 
-/// Waits for the tasks of the range's context and of the current context, then removes the range. Returns the error
-/// `absent` if the table does not contain the range.
+/// Waits for the tasks of two contexts: the context of the range, and the current context. Then removes the range from
+/// the table. Returns the error `absent` if the table does not contain the range.
 fn unpin(address: usize, is_own: bool, absent: CudaError) -> CallResult {
     let (driver, current) = (driver()?, context::usable()?);
     let known = lock(&PINNED).ranges.get(&address).copied().filter(|range| range.is_own == is_own);
     let range = known.ok_or(absent)?;
     queue::wait_for_context(range.context);
     queue::wait_for_context(current.handle);
-    // During the wait, another thread may have removed the range. The system may then have reused the address of the
-    // removed range for another range.
+    // During the wait, another thread may have removed the range. In this case, the address may now belong to a
+    // different range.
     let mut pinned = lock(&PINNED);
     if pinned.ranges.get(&address).is_none_or(|found| found.id != range.id) {
         return Err(absent);

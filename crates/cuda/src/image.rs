@@ -12,7 +12,7 @@ use crate::status::CudaError;
 /// Maximum size of an image in bytes.
 const LARGEST: usize = 1 << 30;
 
-/// The programs of an image for one chip, and the module with the common data of these programs.
+/// The programs of an image that one chip can run. The module contains the common data of these programs.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub(crate) module: Module,
@@ -25,7 +25,7 @@ pub(crate) struct Parsed {
 pub(crate) fn readable(address: usize, to: &mut [u8]) -> usize {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
     let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: to.len() };
-    // SAFETY: the system checks the addresses of the remote side, and the local side is a slice.
+    // SAFETY: the kernel checks the addresses of `remote`, and `local` describes a slice.
     let count =
         unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
     match usize::try_from(count) {
@@ -47,8 +47,8 @@ fn bytes_at(address: usize, count: usize) -> Result<Vec<u8>, CudaError> {
     let mut bytes = vec![0; count];
     let mut done = 0;
     while done < count {
-        // The loop copies one page at a time, because the system may copy nothing if a part of the range does not
-        // exist.
+        // The loop copies one page at a time. If a part of the range is not mapped, the kernel may copy nothing of the
+        // range.
         let here = address + done;
         let part = (count - done).min(4096 - here % 4096);
         if readable(here, &mut bytes[done..done + part]) != part {
@@ -98,8 +98,8 @@ fn elf_size(address: usize) -> Result<usize, CudaError> {
     usize::try_from(size).map_err(|_| CudaError::INVALID_IMAGE)
 }
 
-/// Returns the bytes of an image. The program passes only the address of the image, so the size is derived from the
-/// contents.
+/// Returns the bytes of an image. The program passes only the address of the image. Therefore, the function derives the
+/// size from the contents.
 pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
     image_at(address, false)
 }
@@ -132,7 +132,7 @@ fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
             _ => {}
         }
     }
-    // Any other image is a text that ends with a zero byte.
+    // If an image has none of these headers, the image is a text that ends with a zero byte.
     let mut text = Vec::new();
     while text.len() < LARGEST {
         let Some(here) = address.checked_add(text.len()) else { break };
@@ -185,12 +185,13 @@ fn minor(chip: Option<&str>) -> u32 {
     chip.and_then(|chip| chip.strip_prefix("sm_1")?.parse().ok()).unwrap_or(0)
 }
 
-/// Reads an image. If the image is an archive, chooses the cubin with the highest compute capability that the chip
-/// supports. `most` is the minor number of the chip's compute capability.
+/// Reads an image. If the image is an archive with several cubins for the chip, chooses the cubin with the highest
+/// compute capability. `most` is the minor number of the chip's compute capability.
 ///
 /// # Errors
-/// Returns `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips. Returns `CUDA_ERROR_JIT_COMPILER_NOT_FOUND`
-/// if the image is PTX. Returns `CUDA_ERROR_INVALID_IMAGE` for any other problem. A message explains the cause.
+/// Returns `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image has no code for the chip. Returns
+/// `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` if the image is PTX. Returns `CUDA_ERROR_INVALID_IMAGE` if the image is invalid
+/// for a different reason. A message explains the cause.
 pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, CudaError> {
     if is_ptx(bytes) {
         say_once("cannot load PTX, because it has to be compiled: expected a cubin for sm_10 to sm_13");

@@ -16,7 +16,7 @@ use crate::image::readable;
 use crate::messages::say;
 use crate::status::{self, CallResult, CudaError};
 
-/// A loaded kernel. The kernel is decoded and lowered for the constants and textures of its last launch.
+/// A loaded kernel. The kernel is decoded and lowered for the constants and the textures of the last launch.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     template: Compute,
@@ -129,8 +129,8 @@ fn of_cause(cause: &Cause) -> CudaError {
     }
 }
 
-/// Host memory that the kernel may access. The memory of the context contains a copy of this host memory while the
-/// kernel runs.
+/// Host memory that the kernel may access. While the kernel runs, the memory of the context contains a copy of this
+/// host memory.
 struct Mapped {
     /// Address on the device, address on the host, contents before the run.
     ranges: Vec<(u32, usize, Vec<u8>)>,
@@ -150,14 +150,14 @@ impl Mapped {
         Mapped { ranges }
     }
 
-    /// Copies bytes back to the host if the kernel has changed these bytes. Other bytes are not written, because the
-    /// program may have changed the other bytes during the run.
+    /// Copies the bytes that the kernel has changed back to the host. The program may have written to unchanged bytes
+    /// during the run. Therefore, the function does not write unchanged bytes.
     fn give_back(self, memory: &mut Memory) {
         /// Number of bytes that are compared at a time.
         const PART: usize = 4096;
         for (address, start, before) in self.ranges {
             let Some(after) = memory.remove(address) else { continue };
-            // In a large range, most parts are unchanged, so the loop first compares each part as a whole.
+            // In a large range, most parts are unchanged. Therefore, the loop compares whole parts before single bytes.
             let parts = before.chunks(PART).zip(after.bytes.chunks(PART));
             for (number, (before, after)) in parts.enumerate().filter(|(_, (before, after))| before != after)
             {
@@ -167,7 +167,7 @@ impl Mapped {
                     at += pairs.take_while(|(old, new)| old == new).count();
                     let pairs = before[at..].iter().zip(&after[at..]);
                     let differ = pairs.take_while(|(old, new)| old != new).count();
-                    // SAFETY: the program has registered the range, so it is memory of the program.
+                    // SAFETY: the program has registered the range, so the range is memory of the program.
                     unsafe {
                         let to = (start + PART * number + at) as *mut u8;
                         to.copy_from_nonoverlapping(after[at..].as_ptr(), differ);

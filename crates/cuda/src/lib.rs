@@ -1,7 +1,7 @@
 //! `libcuda.so.1`: CUDA's driver API on an emulated Tesla chip, G80 to GT215.
 //!
 //! `reconverge cuda` sets `LD_LIBRARY_PATH` to a folder in which this library has the name `libcuda.so.1`. A CUDA
-//! program then loads cubins for sm_10 to sm_13, launches their kernels, and reads back the results.
+//! program can then load cubins for sm_10 to sm_13, launch kernels, and read the results.
 //!
 //! ```text
 //! program, cuda.bindings, PyCUDA
@@ -22,12 +22,11 @@
 //! ```
 //!
 //! Handles are keys of tables, so that an invalid handle is an error. The memory of a context is one
-//! [`Memory`](reconverge_simt::memory::Memory) with a buffer for each allocation. A kernel holds the lock of this
-//! memory while the kernel runs. Addresses are unique across contexts. A context keeps the first error of its kernels,
-//! as CUDA documents.
+//! [`Memory`](reconverge_simt::memory::Memory) with a buffer for each allocation. The memory is locked while a kernel
+//! runs. Addresses are unique across contexts. A context keeps the first error of its kernels, as CUDA documents.
 //!
-//! Sources for functions, numbers and structures: cuda.h of CUDA 12.9 and 13.5, and the documentation of CUDA. Source
-//! for the chips: the appendices of the CUDA C Programming Guide 3.1 to 4.2.
+//! The functions, numbers and structures are from cuda.h of CUDA 12.9 and 13.5 and from the documentation of CUDA. The
+//! properties of the chips are from the appendices of the CUDA C Programming Guide 3.1 to 4.2.
 
 #![cfg(target_os = "linux")]
 #![allow(

@@ -22,7 +22,7 @@ pub(crate) static KERNELS: Handles<LibraryKernel> = Handles::new();
 #[derive(Debug)]
 pub(crate) struct Library {
     parsed: Parsed,
-    /// The kernels of the library, in the same order as in the image.
+    /// The kernels of the library, in the order of the kernels in the image.
     kernels: Vec<Arc<LibraryKernel>>,
     /// The modules into which the library was loaded. The keys are the handles of contexts.
     modules: Mutex<HashMap<usize, Arc<Module>>>,

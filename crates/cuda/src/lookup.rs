@@ -29,8 +29,8 @@ enum SearchResult {
     NotYet,
 }
 
-/// Returns the newest form of the function `name` that a CUDA version has, such as `cuMemAlloc_v2` for `cuMemAlloc`. If
-/// `name` is the symbol of a form, returns that form for any version.
+/// Returns the newest form of the function `name` in a version of CUDA. For example, `cuMemAlloc_v2` is a form of
+/// `cuMemAlloc`. If `name` is the symbol of a form, returns that form for any version.
 fn find(name: &str, version: c_int, per_thread: bool) -> SearchResult {
     let named: Vec<&FunctionRow> = rows().filter(|row| row.name == name).collect();
     if named.is_empty() {

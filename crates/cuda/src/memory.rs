@@ -1,4 +1,4 @@
-//! Memory of the device: its allocations and its contents.
+//! The allocations and the contents of the device's memory.
 
 use std::ffi::{c_int, c_uint};
 
@@ -36,8 +36,7 @@ pub(crate) fn place(
     contents.resize(bytes as usize, 0);
     let buffer = Buffer::new(allocation.address, contents);
     lock(&context.memory).insert(buffer).map_err(|_| give_back())?;
-    // Another thread may have destroyed the context in the meantime. In that case, the other thread has not freed the
-    // new allocation.
+    // Another thread may have destroyed the context in the meantime. In this case, the new allocation still exists.
     if context::CONTEXTS.get(context.handle).is_none() {
         give_back();
         return Err(CudaError::CONTEXT_IS_DESTROYED);
@@ -45,7 +44,8 @@ pub(crate) fn place(
     Ok(allocation)
 }
 
-/// Frees the allocation that starts at an address, if `wanted` returns true for the kind of the allocation.
+/// Frees the allocation that starts at an address. Does nothing if `wanted` returns false for the kind of the
+/// allocation.
 pub(crate) fn free_kind(
     address: u64,
     wanted: impl Fn(AllocationKind) -> bool,
@@ -133,8 +133,8 @@ pub(crate) unsafe fn alloc_32(to: *mut u32, bytes: u32) -> CallResult {
     unsafe { give(to, allocate(bytes.into())?) }
 }
 
-/// On chips of this generation, the distance between the starts of two consecutive rows is a multiple of this number of
-/// bytes.
+/// The pitch is the distance in bytes between the starts of two consecutive rows. On Tesla chips, the pitch is a
+/// multiple of this number.
 const PITCH: u64 = 256;
 
 fn pitched(width: u64, height: u64, element: c_uint) -> Result<(u32, u64), CudaError> {
@@ -225,8 +225,8 @@ pub(crate) unsafe fn alloc_async(to: *mut u64, bytes: usize, stream: usize) -> C
 pub(crate) unsafe fn free_async(address: u64, stream: usize) -> CallResult {
     let (_, stream) = stream::find_for_work(stream)?;
     let start = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;
-    // The mark makes a second `cuMemFreeAsync` fail at once. Without the mark, the error would only occur later, when
-    // the stream frees the memory.
+    // The mark makes a second `cuMemFreeAsync` fail at once. Without the mark, the second call would succeed, and only
+    // the stream would detect the error.
     lock(&started()?.addresses).leave(start).ok_or(CudaError::INVALID_VALUE)?;
     stream.enqueue(move || free_kind(address, |kind| kind == AllocationKind::Leaving).map(|_| ()));
     Ok(())
@@ -377,8 +377,8 @@ fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// `cuPointerSetAttribute`. The only valid attribute requests that a synchronous copy of the memory always waits for
-/// the end of the copy. In this library, all synchronous copies wait, so the attribute has no effect.
+/// `cuPointerSetAttribute`. The only valid attribute makes synchronous copies of the memory always wait for the end of
+/// the copy. In this library, all synchronous copies wait, so the attribute has no effect.
 pub(crate) unsafe fn set_pointer_attribute(value: *const u8, attribute: c_int, address: u64) -> CallResult {
     driver()?;
     if value.is_null() || attribute != 6 {

@@ -48,7 +48,7 @@ struct Global {
     bytes: u32,
 }
 
-/// The sizes and parameters that functions of CUDA 3 and earlier set before a launch.
+/// The sizes and parameters of the next launch. Only functions of CUDA 3 and earlier set these values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Old {
     pub(crate) block: Option<[u32; 3]>,
@@ -74,7 +74,7 @@ pub(crate) struct Function {
     /// The texture references that the kernel reads, with their texture units.
     pub(crate) textures: Vec<(u32, Arc<TextureReference>)>,
     pub(crate) prepared: Prepared,
-    /// The sizes and parameters that functions of CUDA 3 and earlier set before a launch.
+    /// The sizes and parameters of the next launch. Only functions of CUDA 3 and earlier set these values.
     pub(crate) old: Mutex<Old>,
     /// The value of `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if the program has set this attribute.
     pub(crate) most_dynamic: Mutex<Option<u32>>,
@@ -187,7 +187,7 @@ fn build(
         }
         let layout = ParameterLayout::of(program, module.pointer_bytes);
         let named = |name: &str| textures.iter().find(|known| known.name == name).cloned();
-        // A program that does not list its own textures uses the textures of the module.
+        // If the program does not list textures, the program uses the textures of the module.
         let own = if program.samplers.is_empty() { &module.samplers } else { &program.samplers };
         let units = own.iter().filter_map(|sampler| Some((sampler.unit, named(&sampler.name)?)));
         let constant = program.constants.iter().map(|block| block.bytes.len() as u32).sum();
@@ -304,8 +304,8 @@ pub(crate) unsafe fn load_data_with(
         // SAFETY: the caller's arrays have `count` elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
         // `CU_JIT_INFO_LOG_BUFFER` and `CU_JIT_ERROR_LOG_BUFFER`. The value of each option is the address of a buffer
-        // for a log. The option whose number is higher by one contains the size of the buffer in bytes. Programs print
-        // the logs, so each log must be an empty string.
+        // for a log. The option with the next number contains the size of the buffer in bytes. Programs print the logs,
+        // so each log must be an empty string.
         if matches!(option, 3 | 5) {
             let size = (0..count as usize).find_map(|other| {
                 // SAFETY: the caller's arrays have `count` elements.
@@ -324,8 +324,8 @@ pub(crate) unsafe fn load_data_with(
     for index in 0..count as usize {
         // SAFETY: the caller's arrays have `count` elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
-        // Two options contain the sizes of the logs. This call replaces each size by the number of bytes that the call
-        // has written to the log.
+        // Two options contain the sizes of the logs. Each size is replaced by the number of bytes that this call has
+        // written to the buffer.
         if matches!(option, 4 | 6) {
             // SAFETY: the caller's arrays have `count` elements.
             unsafe { value.write(std::ptr::null_mut()) };

@@ -29,8 +29,9 @@ pub(crate) enum ParameterLayout {
     /// mangled name.
     Known(Vec<Parameter>),
     /// The layout is derived from the words that the code reads. If the kernel reads the second word of a pair, each
-    /// word of the pair is a parameter. Otherwise, the pair is one parameter of eight bytes: a 64-bit pointer, or a
-    /// word with padding after the word. No chip of this generation reads the second word of a 64-bit pointer.
+    /// word of the pair is a parameter. If the kernel does not read the second word, the pair is one parameter of eight
+    /// bytes. The parameter is a 64-bit pointer, or a word with padding. No chip of this generation reads the second
+    /// word of a 64-bit pointer.
     Read(Vec<Parameter>),
 }
 
@@ -95,13 +96,15 @@ impl ParameterLayout {
     ) -> Result<Vec<u8>, CudaError> {
         match (parameters.is_null(), extra.is_null()) {
             (false, false) => Err(CudaError::INVALID_VALUE),
-            // SAFETY: `extra` is not null, so it points to the list that `cuLaunchKernel` documents.
+            // SAFETY: `extra` is not null, so `extra` points to the list that the documentation of `cuLaunchKernel`
+            // describes.
             (true, false) => unsafe { of_extra(extra) },
             (true, true) => match self {
                 ParameterLayout::Known(list) if !list.is_empty() => Err(CudaError::INVALID_VALUE),
                 _ => Ok(Vec::new()),
             },
-            // SAFETY: `parameters` is not null, so it points to the list that `cuLaunchKernel` documents.
+            // SAFETY: `parameters` is not null, so `parameters` points to the list that the documentation of
+            // `cuLaunchKernel` describes.
             (false, true) => unsafe { self.of_addresses(parameters) },
         }
     }
@@ -270,7 +273,7 @@ mod tests {
         listed.params = vec![Param { name: None, offset: u32::MAX, bytes: u32::MAX }];
         let layout = ParameterLayout::of(&listed, None);
         let list = [std::ptr::null()];
-        // SAFETY: the call fails before the call reads the address of the parameter.
+        // SAFETY: `collect` fails before `collect` reads the parameter.
         let bytes = unsafe { layout.collect(list.as_ptr(), std::ptr::null()) };
         assert_eq!(bytes, Err(CudaError::LAUNCH_OUT_OF_RESOURCES));
     }

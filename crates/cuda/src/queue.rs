@@ -1,8 +1,8 @@
 //! The order in which tasks run. Each stream has a line. A line is a queue whose tasks run in order. A task may also
 //! wait for tasks of other lines.
 //!
-//! A task that need not wait runs on the thread that enqueues the task. Host functions of the program, and tasks that
-//! must wait, run on a separate thread of the line. The thread that enqueues such a task therefore never blocks.
+//! If a task need not wait, the enqueuing thread runs the task. Host functions of the program, and tasks that must
+//! wait, run on a separate thread of the line. Therefore, the enqueuing thread never blocks.
 //!
 //! A task of the null stream waits for all earlier tasks of the context's blocking streams. A task of a blocking stream
 //! waits for all earlier tasks of the null stream. (CUDA driver API, "Stream synchronization behavior")
@@ -23,7 +23,7 @@ pub(crate) struct Point {
     position: u64,
 }
 
-/// The order of the tasks of a line relative to the tasks of the other lines of its context.
+/// How the tasks of a line are ordered with tasks of further lines. The lines belong to the same context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The null stream.
@@ -45,7 +45,7 @@ struct StreamLine {
     order: Order,
     /// Number of tasks that were enqueued so far.
     issued: u64,
-    /// Number of tasks that have ended. Tasks end in the order in which they were enqueued.
+    /// Number of tasks that have ended. Tasks end in the order of enqueuing.
     done: u64,
     waiting: VecDeque<QueuedTask>,
     /// Whether a separate thread runs the tasks of the line.
@@ -69,7 +69,7 @@ thread_local! {
 }
 
 /// Prepares the process for `fork`. The child process does not have the threads of lines. If a line of a context is
-/// busy, the child removes all lines of the context, and calls `lost` with the context.
+/// busy, the child removes all lines of this context. The child then calls `lost` with the context.
 pub(crate) fn survive_fork(lost: fn(usize)) {
     static LOST: OnceLock<fn(usize)> = OnceLock::new();
     unsafe extern "C" fn before() {
@@ -83,8 +83,8 @@ pub(crate) fn survive_fork(lost: fn(usize)) {
         let known = lines.get_or_insert_default();
         let busy = known.values().filter(|line| line.done < line.issued);
         let contexts: BTreeSet<usize> = busy.map(|line| line.context).collect();
-        // The child does not drop the tasks of these lines. A task may hold a lock that belongs to a thread of the
-        // parent, and this thread does not exist in the child.
+        // The child does not drop the tasks of these lines. To drop a task, the child may need a lock that only a
+        // thread of the parent can release.
         known.extract_if(|_, line| contexts.contains(&line.context)).for_each(std::mem::forget);
         drop(lines);
         if let Some(lost) = LOST.get() {
@@ -92,7 +92,7 @@ pub(crate) fn survive_fork(lost: fn(usize)) {
         }
     }
     if LOST.set(lost).is_ok() {
-        // SAFETY: the functions exist as long as the library. If the system has no memory to register the functions, a
+        // SAFETY: the functions exist as long as the library. If `pthread_atfork` fails for lack of memory, a forked
         // child that waits for a busy stream waits forever.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
@@ -159,7 +159,7 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
     let point = Point { line, position: found.issued };
     if after.is_empty() && !elsewhere && found.done + 1 == point.position {
         drop(lines);
-        // A task that panics also counts as ended, because other tasks wait for the end of the task.
+        // Other tasks may wait for this task. Therefore, a task that panics also counts as ended.
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
         finish(point);
         if let Err(panic) = ran {
@@ -232,7 +232,7 @@ pub(crate) fn points_of_context(context: usize) -> Vec<Point> {
     })
 }
 
-/// Waits for the end of all tasks that are in the lines of a context at the time of the call.
+/// Waits until all tasks that are now in the lines of a context have ended.
 pub(crate) fn wait_for_context(context: usize) {
     points_of_context(context).into_iter().for_each(wait);
 }
@@ -244,8 +244,8 @@ mod tests {
 
     use super::*;
 
-    /// Enqueues tasks in a null stream and in a stream that a host function blocks for a while. Returns the names of
-    /// the tasks in the order in which they ran.
+    /// Enqueues tasks in a null stream and in a second stream. A host function blocks the second stream for a while.
+    /// Returns the names of the tasks in the order of execution.
     fn order_of(order: Order) -> Vec<&'static str> {
         let (null, other, context) =
             (crate::handles::fresh(), crate::handles::fresh(), crate::handles::fresh());

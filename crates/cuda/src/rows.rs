@@ -20,8 +20,8 @@ pub(crate) struct FunctionRow {
 /// Returns the address of a function for the field `address` of a row.
 macro_rules! address {
     ($symbol:ident) => {{
-        // SAFETY: the value is a function pointer. Callers convert the pointer to the real type of the function before
-        // calling the function.
+        // SAFETY: the value is a function pointer. Before a call, the caller converts the pointer to the real type of
+        // the function.
         unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>($symbol as *const ()) }
     }};
 }

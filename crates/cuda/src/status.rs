@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-/// A result other than `CUDA_SUCCESS`.
+/// An error code: any result except `CUDA_SUCCESS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CudaError(pub(crate) u32);
 

@@ -11,8 +11,7 @@ use crate::queue::{self, Order};
 use crate::status::{CallResult, CudaError};
 use crate::work::Stream;
 
-/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: the handles of the default streams. The program need not create these
-/// streams.
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: the handles of the default streams. Default streams always exist.
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 
@@ -60,7 +59,7 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
     unsafe { give(to, stream.handle) }
 }
 
-/// `cuStreamCreateWithPriority`. The priority has no effect, because chips of this generation have only one priority.
+/// `cuStreamCreateWithPriority`. The priority has no effect, because Tesla chips have only one priority.
 pub(crate) unsafe fn create_with_priority(to: *mut usize, flags: c_uint, _priority: c_int) -> CallResult {
     // SAFETY: the caller passes null or a valid pointer.
     unsafe { create(to, flags) }
@@ -86,7 +85,8 @@ pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
     let stream = find(handle)?;
     let context = context::of(stream.context)?;
     // A wait for the null stream is also a wait for all streams that are ordered with the null stream. This call
-    // enqueues a task in the null stream. The task waits for these streams, and the call waits for the task.
+    // enqueues a task in the null stream. The task waits for the streams that are ordered with the null stream. The
+    // call waits for the task.
     let end =
         if stream.handle == context.null_stream.handle { stream.enqueue(|| Ok(())) } else { stream.last() };
     queue::wait(end);
@@ -122,7 +122,7 @@ pub(crate) unsafe fn launch_host_function_2(
     data: *mut c_void,
     _mode: c_uint,
 ) -> CallResult {
-    // SAFETY: this function has the same requirements as the called function.
+    // SAFETY: the caller meets the requirements, which are those of the called function.
     unsafe { launch_host_function(handle, function, data) }
 }
 
@@ -219,7 +219,7 @@ pub(crate) unsafe fn capture_info_2(
     _dependencies: *mut *const usize,
     _count: *mut usize,
 ) -> CallResult {
-    // SAFETY: this function has the same requirements as the called function.
+    // SAFETY: the caller meets the requirements, which are those of the called function.
     unsafe { capture_info(handle, status, id) }
 }
 
@@ -233,7 +233,7 @@ pub(crate) unsafe fn capture_info_3(
     _edges: *mut *const c_void,
     _count: *mut usize,
 ) -> CallResult {
-    // SAFETY: this function has the same requirements as the called function.
+    // SAFETY: the caller meets the requirements, which are those of the called function.
     unsafe { capture_info(handle, status, id) }
 }
 

@@ -1,10 +1,11 @@
-//! The exported functions. A function can have several forms, such as `cuMemAlloc` and `cuMemAlloc_v2`. Each form of a
-//! function has one row. The row defines the function and its entry for `cuGetProcAddress`.
+//! The exported functions. A function can have several forms. For example, `cuMemAlloc` and `cuMemAlloc_v2` are forms
+//! of one function. Each form of a function has one row. The row defines the function and its entry for
+//! `cuGetProcAddress`.
 //!
-//! A row begins with the name without a version suffix, the version of CUDA that introduced this form, and the symbol.
-//! If a second form exists that uses the default stream of the thread as the null stream, the version and the symbol of
-//! the second form follow. The row ends with the parameters and the function that implements the row. The versions are
-//! from `cudaTypedefs.h`.
+//! A row begins with three items: the name without a version suffix, the version of CUDA that introduced the form, and
+//! the symbol. A second form may use the default stream of the thread as the null stream. If this form exists, the
+//! version and the symbol of the form follow. The row ends with the parameters and the function that implements the
+//! row. The versions are from `cudaTypedefs.h`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

@@ -41,8 +41,8 @@ enum TexelSource {
     Nothing,
     /// One row of texels. The values are the address and the size in bytes.
     Row(u32, u64),
-    /// Rows of texels. The values are the address, the width in texels, the height in texels, and the distance between
-    /// the starts of two rows in bytes.
+    /// Rows of texels. The values are the address, the width and the height in texels, and the pitch: the distance in
+    /// bytes between the starts of two rows.
     Rows(u32, usize, usize, usize),
     Array(Arc<CudaArray>),
 }
@@ -56,8 +56,7 @@ struct ReferenceState {
     flags: c_uint,
     border: [f32; 4],
     anisotropy: c_uint,
-    /// The image that was created for the last launch. Later launches use the same image as long as the [`Contents`] do
-    /// not change.
+    /// The image of the last launch. Later launches reuse this image until the [`Contents`] change.
     made: Option<(Contents, Arc<Image>)>,
 }
 
@@ -89,8 +88,8 @@ impl TextureReference {
 }
 
 impl ReferenceState {
-    /// Returns the layout of the texels in memory. The layout consists of the dimensions, the distance between the
-    /// starts of two rows in bytes, the shape, and the address.
+    /// Returns the layout of the texels in memory. The layout consists of the dimensions, the distance in bytes between
+    /// the starts of two rows, the shape, and the address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
         // The program may have changed the format after the program bound the memory.
@@ -220,7 +219,8 @@ fn half(bits: u16) -> f32 {
     f32::from_bits(magnitude.to_bits() | sign << 31)
 }
 
-/// Returns the textures of a kernel with the current contents of the memory, or `None` if the kernel reads no textures.
+/// Returns the textures of a kernel. The textures have the current contents of the memory. Returns `None` if the kernel
+/// reads no textures.
 pub(crate) fn bound(references: &[(u32, Arc<TextureReference>)], memory: &Memory) -> Option<Textures> {
     if references.is_empty() {
         return None;
@@ -228,7 +228,7 @@ pub(crate) fn bound(references: &[(u32, Arc<TextureReference>)], memory: &Memory
     let mut textures = Textures::default();
     for (unit, reference) in references {
         let mut state = lock(&reference.state);
-        // The result omits a texture without an image. A kernel that reads such a texture traps.
+        // The result omits a texture without an image. A kernel that reads a texture without an image traps.
         let Some(image) = state.image(memory) else { continue };
         let unit = *unit as u8;
         textures.textures.insert(unit, Texture::new(image, state.is_integer()));
@@ -281,8 +281,8 @@ pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> Ca
     })
 }
 
-/// `cuTexRefSetAddress`. The address need not be aligned. The texture starts at the last aligned address that is not
-/// above the given address. The call stores the distance between the two addresses in `offset`.
+/// `cuTexRefSetAddress`. The address need not be aligned. The call rounds the address down to an aligned address. The
+/// texture starts at the aligned address. The call stores the distance between the two addresses in `offset`.
 pub(crate) unsafe fn set_address(
     offset: *mut usize,
     handle: usize,

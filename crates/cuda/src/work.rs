@@ -49,7 +49,7 @@ impl Stream {
         self.enqueue_after(&[], false, work)
     }
 
-    /// Enqueues work that waits for points of other streams. If `elsewhere` is true, the work must not run on this
+    /// Enqueues work. The work waits for points of other streams. If `elsewhere` is true, the work must not run on this
     /// thread.
     pub(crate) fn enqueue_after(
         &self,

@@ -20,12 +20,12 @@ const MOST: usize = 24_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) u64);
 
-/// The identifier of a buffer: the offset of the buffer's first byte in memory.
+/// The identifier of a buffer. The value is the offset of the buffer's first byte in the memory of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BufferId(u64);
 
 impl BufferId {
-    /// Returns the identifier of the buffer whose first byte is at this offset.
+    /// Returns the identifier of the buffer whose first byte is at the offset `start`.
     pub(crate) fn at(start: u64) -> BufferId {
         BufferId(start)
     }
@@ -42,8 +42,8 @@ pub(crate) struct Buffer {
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
-    /// Whether the program or another process may write to the buffer. After a program unmaps the buffer, the program
-    /// may still have other mappings of the same pages. The value therefore stays true until the buffer is freed.
+    /// Whether the program or another process may write to the buffer. After an unmap, the program may still have more
+    /// mappings of the same pages. The value therefore stays true until the buffer is freed.
     mapped: bool,
     /// Number of handles and framebuffers that refer to the buffer.
     references: usize,
@@ -67,8 +67,7 @@ pub(crate) struct Buffers {
     /// Free ranges. The key is the start of a range, and the value is the end of the range. Adjacent ranges are merged.
     free: BTreeMap<u64, u64>,
     /// Cached results of [`Buffers::used`]. A change of the buffers clears this cache. Drivers request these results
-    /// with each submission. Without this cache, computing the results again would take 1 % of the time of a small
-    /// draw.
+    /// with each submission. The cache saves 1 % of the time of a small draw.
     used: Vec<(u32, u64)>,
 }
 
@@ -120,7 +119,7 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Closes a handle. If the handle was the last reference to its buffer, returns the range of the buffer.
+    /// Closes a handle. If the handle was the last reference to a buffer, returns the range of the buffer.
     ///
     /// # Errors
     /// `EINVAL` for an unknown handle, as in the kernel's `GEM_CLOSE`.
@@ -151,8 +150,8 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Returns a handle of a buffer. If the open file of the current request already has a handle of the buffer,
-    /// returns this handle. Otherwise, adds a new handle.
+    /// Returns a handle of a buffer. Returns the existing handle if the open file of the current request already has a
+    /// handle of the buffer. Otherwise, adds a new handle.
     ///
     /// # Errors
     /// The errors of [`Buffers::name`].
@@ -229,8 +228,8 @@ impl Buffers {
     /// handle.
     ///
     /// # Errors
-    /// Returns the errors that the kernel returns: `EINVAL` if no buffer contains the part, and `EACCES` if the file
-    /// has no handle for the buffer.
+    /// Returns the same errors as the kernel. The error is `EINVAL` if no buffer contains the part, and `EACCES` if the
+    /// open file has no handle of the buffer.
     pub(crate) fn mappable(&self, part: &Range<u64>) -> Result<(), Errno> {
         let (id, buffer) = self.live.range(..=BufferId(part.start)).next_back().ok_or(Errno(libc::EINVAL))?;
         if part.is_empty() || part.end > buffer.range.end {
@@ -257,7 +256,7 @@ impl Buffers {
         self.live.values().filter(|buffer| buffer.mapped).map(|buffer| &buffer.range)
     }
 
-    /// Returns the total size in bytes of the buffers in some memory domains.
+    /// Returns the total size in bytes of all buffers in the memory domains `domains`.
     pub(crate) fn used(&mut self, domains: u32) -> u64 {
         if let Some((_, bytes)) = self.used.iter().find(|(known, _)| *known == domains) {
             return *bytes;
@@ -270,8 +269,8 @@ impl Buffers {
 }
 
 impl Handles {
-    /// Assigns the lowest unused handle to a buffer, as the kernel does. Low handles matter because libdrm allocates a
-    /// list whose length is the value of the largest handle.
+    /// Assigns the lowest unused handle to a buffer, as the kernel does. libdrm allocates a list with one entry for
+    /// each handle up to the largest handle. Low handles keep this list short.
     fn name(&mut self, id: BufferId) -> Option<u32> {
         let handle =
             (self.full.checked_add(1)?..=u32::MAX).find(|handle| !self.named.contains_key(handle))?;

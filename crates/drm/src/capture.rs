@@ -6,9 +6,9 @@
 //! | `data/KIND-DIGEST.bin` | the programs, registers, textures and buffers to which launch files refer. Each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the device writes to the folder itself. Later processes write to `process-2`,
-//! `process-3` and so on inside the folder. Each file in these folders is either complete or absent, because [`whole`]
-//! writes the files.
+//! The first process that opens the device writes to the folder. Later processes write to `process-2`, `process-3` and
+//! so on inside the folder. The functions of [`whole`] write the files, so a file in these folders is either complete
+//! or absent.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -43,8 +43,8 @@ pub(crate) struct Folder {
     path: PathBuf,
     index: File,
     process: u32,
-    /// Names of the files in `data`. The key is a digest. The value contains the names of the files whose contents have
-    /// this digest.
+    /// Names of the files in `data`. The key is a digest. The value is a list of the files whose contents have this
+    /// digest.
     known: HashMap<u64, Vec<String>>,
     /// Total size in bytes of all files so far.
     bytes: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Written {
 }
 
 impl Folder {
-    /// Creates the folder for this process. Uses `path` itself if no other process uses `path`. Otherwise, uses the
+    /// Creates the folder for this process. Uses the folder `path` if no other process uses `path`. Otherwise, uses the
     /// first unused folder `process-N` inside `path`.
     ///
     /// # Errors
@@ -96,8 +96,9 @@ impl Folder {
     /// Writes the files of a draw.
     ///
     /// # Errors
-    /// The system reports an error, a limit is reached, or this process was forked from the process that opened the
-    /// device. In these cases, the library removes all files of this draw and writes no files of later draws.
+    /// The capture ends in three cases: the system reports an error, the capture reaches a limit, or the process was
+    /// forked after the device was opened. In these cases, the function removes all files of this draw, and the library
+    /// captures no later draws.
     pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
         let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
@@ -118,7 +119,8 @@ impl Folder {
         })
     }
 
-    /// Writes the files of a draw. Stores the names of the draw's launch files in `named`, even if writing fails later.
+    /// Writes the files of a draw. Stores the names of the draw's launch files in `named`. `named` contains these names
+    /// even if a later write fails.
     fn whole_draw(&mut self, draw: &Captured, named: &mut Vec<String>) -> Result<Written, String> {
         self.draws += 1;
         let (mut written, mut launches) = (Written::default(), Vec::new());
@@ -188,7 +190,7 @@ impl Folder {
             (None, Err(why)) => Err(Refused::Launch(why)),
         };
         if written.is_err() {
-            // No other launch file refers to these new data files, so this loop removes the data files.
+            // No remaining launch file refers to these new data files. Therefore, this loop removes the data files.
             for (digest, name) in new {
                 let _ = fs::remove_file(self.path.join(&name));
                 if let Some(names) = self.known.get_mut(&digest) {

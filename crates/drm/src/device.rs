@@ -3,7 +3,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits |
-//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | the PCI id of a Radeon, or the number of an NVIDIA chip, in hexadecimal digits, as for Mesa's drm-shim. These variables are used if `RECONVERGE_DRM_CHIP` is not set. If none of the three variables is set, this library does nothing |
+//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | the PCI id of a Radeon, or the number of an NVIDIA chip, in hexadecimal digits, as for Mesa's drm-shim. Without `RECONVERGE_DRM_CHIP`, these two variables select the chip. If none of the three variables is set, this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | with `yes` (the default), submissions are executed. With `none`, submissions are only counted |
 //! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders. The possible values are the values of the option `--engine`. The default is [the compiled engine](ENGINE) |
 //! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are emulated. The possible values are the values of the option `--errata`. By default, all errata are emulated |
@@ -12,13 +12,13 @@
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder to which the shown frames are written, see [`screen`](crate::screen) |
 //! | `RECONVERGE_DRM_RECORD` | a file that records the shown frames, see `screen/record.rs` |
-//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows the frames, and with the sockets of the [`input`](crate::input) devices, see [`reconverge_board::screen`] |
+//! | `RECONVERGE_DRM_WINDOW` | a folder with sockets: the sockets of the window that shows the frames, and the sockets of the [`input`](crate::input) devices, see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured. By default, all draws are captured |
-//! | `RECONVERGE_DRM_PATCH` | words of programs, and the words that replace these words, in the form `OLD:NEW` |
+//! | `RECONVERGE_DRM_PATCH` | old words of programs and new words, in the form `OLD:NEW`. The new words replace the old words |
 //! | `RECONVERGE_DRM_SURFACES` | a folder to which the contents of surfaces are written after each draw, see [`surfaces`](crate::surfaces) |
 //! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written completely |
-//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if one of these variables is set, the process prints the name of its renderer, or measures the renderer, and then ends, see [`probe`](crate::probe) |
+//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | with one of these variables, the process prints the name of its renderer or measures the renderer. Then the process ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ use crate::watch::Watch;
 pub(crate) struct Device {
     /// The emulated board.
     pub(crate) board: &'static Board,
-    /// The PCI id that the device reports: the PCI id of the board, or of another board with the same chip.
+    /// The PCI id that the device reports. The PCI id belongs to the board or to another board with the same chip.
     pub(crate) pci: u16,
     /// Whether submissions are executed. If false, submissions are only counted.
     pub(crate) execute: bool,
@@ -84,10 +84,10 @@ impl Device {
 /// Returns the device that the environment variables select. Returns `None` if no variable names a chip. If a variable
 /// is invalid, reports the error and also returns `None`.
 pub(crate) fn chosen() -> Option<&'static Device> {
-    // This variable is not a `OnceLock`. If a process forked while another thread set a `OnceLock`, the child would
-    // wait for the `OnceLock` forever.
+    // This variable is not a `OnceLock`. If one thread forked while another thread initialised a `OnceLock`, the child
+    // would wait for the `OnceLock` forever.
     static CHOSEN: AtomicPtr<Option<Device>> = AtomicPtr::new(null_mut());
-    // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
+    // SAFETY: if the pointer is not null, the value behind the pointer is never freed and has only shared references.
     if let Some(chosen) = unsafe { CHOSEN.load(Ordering::Acquire).as_ref() } {
         return chosen.as_ref();
     }
@@ -129,13 +129,13 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // If another thread has stored its value first, this thread uses the value of the other thread. The value of this
-    // thread is then never freed.
+    // If another thread has already stored a value, this thread uses the stored value. In this case, the value that
+    // this thread created is never freed.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
     };
-    // SAFETY: `chosen` points to a value that is never freed and has only shared references.
+    // SAFETY: the value behind `chosen` is never freed and has only shared references.
     unsafe { (*chosen).as_ref() }
 }
 
@@ -190,7 +190,7 @@ fn device(
 }
 
 /// The default engine. The default engine compiles loops to host code and runs other code in the fast engine. On gt215,
-/// the default engine runs a shader with a loop in half the time that the fast engine alone needs.
+/// the default engine needs half the time of the fast engine for a shader with a loop.
 const ENGINE: Engine = Engine::Compiled;
 
 /// Returns the engine with this name.

@@ -1,10 +1,10 @@
 //! Replacements for the C library functions that open and use the node.
 //!
-//! The C library declares `open`, `openat` and `ioctl` with arguments that may be absent. Rust cannot define such
-//! functions, so the functions in this file always have all arguments. On x86-64 and aarch64, the calling conventions
-//! of Linux use the same registers for functions with and without optional arguments. If the caller omits an argument,
-//! the function in this file passes on whatever the register of the argument contains. Neither the caller nor the C
-//! library uses this value.
+//! The C library declares `open`, `openat` and `ioctl` with arguments that may be absent. Rust cannot define functions
+//! with optional arguments, so the functions in this file have all arguments. On x86-64 and aarch64, an argument uses
+//! the same register whether or not the argument is optional. If the caller omits an argument, the function in this
+//! file passes the value of the argument's register to the C library. Neither the caller nor the C library uses this
+//! value.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,8 +30,8 @@ use crate::sockets::{self, Mark};
 use crate::terminal;
 use crate::user;
 
-/// Opens a path of one of this library's devices. The path may be relative to a folder. Returns `None` for any other
-/// path.
+/// Opens a path of an emulated device. The path may be relative to a folder. Returns `None` if the path names no
+/// emulated device.
 fn opened(folder: c_int, path: *const c_char, flags: c_int) -> Option<c_int> {
     let named = NodePath::beside(folder, path)?;
     let exists = libc::O_CREAT | libc::O_EXCL;
@@ -105,7 +105,7 @@ pub unsafe extern "C-unwind" fn openat64(
     unsafe { opened(folder, path, flags).unwrap_or_else(|| real::OPENAT64.call(folder, path, flags, mode)) }
 }
 
-/// `__open_2`: `open` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
+/// `__open_2`. Calls `open` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -115,7 +115,7 @@ pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c
     unsafe { open(path, flags, 0) }
 }
 
-/// `__open64_2`: `open64` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
+/// `__open64_2`. Calls `open64` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -125,7 +125,7 @@ pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) ->
     unsafe { open64(path, flags, 0) }
 }
 
-/// `__openat_2`: `openat` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
+/// `__openat_2`. Calls `openat` without a mode. Programs that are built with `_FORTIFY_SOURCE` call this function.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -145,7 +145,8 @@ pub unsafe extern "C-unwind" fn __openat64_2(folder: c_int, path: *const c_char,
     unsafe { openat64(folder, path, flags, 0) }
 }
 
-/// Opens a path of one of this library's devices as a stream of the C library. Returns `None` for any other path.
+/// Opens a path of an emulated device as a stream of the C library. Returns `None` if the path names no emulated
+/// device.
 ///
 /// # Safety
 /// The caller must meet the requirements of `fopen`.
@@ -221,8 +222,8 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     result
 }
 
-/// If the descriptor refers to a pipe, a socket or a folder that represents an emulated path, replaces `status` by the
-/// status of the emulated path.
+/// A descriptor of a pipe, a socket or a folder may represent an emulated path. If so, replaces `status` by the status
+/// of the emulated path.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
@@ -302,7 +303,7 @@ fn asked_of(
     answer
 }
 
-/// `mmap`. Memory allocators call this function very early in the process, without a descriptor.
+/// `mmap`. Memory allocators call `mmap` without a descriptor, very early in the process.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -363,9 +364,9 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     result
 }
 
-/// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. Without these flags,
-/// the system call ignores the last argument. This function therefore always passes the last argument to the system
-/// call.
+/// `mremap`. A program passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. Without `MREMAP_FIXED`
+/// or `MREMAP_DONTUNMAP`, the system call ignores the last argument. This function therefore always passes the last
+/// argument to the system call.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.
@@ -387,8 +388,8 @@ pub unsafe extern "C" fn mremap(
 /// Calls a function that may close the last descriptor of an open file. If the function has closed the last descriptor,
 /// frees the buffers of the open file.
 ///
-/// A program may also close a descriptor in another way, such as a direct system call. The buffers are then freed when
-/// the program next opens the node or creates a buffer.
+/// A program may close a descriptor by a direct system call. In this case, the library frees the buffers when the
+/// program next opens the node or creates a buffer.
 fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if may_close {
@@ -462,9 +463,9 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// Returns the maximum number of bytes that a read of the node returns if the caller requests `count` bytes. A read of
-/// the node returns whole events only. Returns `None` if `count` is less than the size of one event. In this case, the
-/// kernel's `drm_read` waits for an event but leaves the event in the queue.
+/// Returns the maximum number of bytes that the node returns for a read of `count` bytes. A read of the node returns
+/// whole events only. Returns `None` if `count` is less than the size of one event. In this case, the kernel's
+/// `drm_read` waits for an event but leaves the event in the queue.
 fn whole_events(count: usize) -> Option<usize> {
     let whole = count - count % size_of::<ScreenEvent>();
     (whole > 0).then_some(whole)
@@ -499,8 +500,8 @@ pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, coun
     let of_node = count > 0 && node::of(descriptor).is_some();
     let whole = if of_node { whole_events(count) } else { Some(count) };
     let Some(taken) = whole else { return wait_for_event(descriptor) };
-    // SAFETY: the caller meets the requirements of the called function, which reads no more bytes than the caller
-    // requests.
+    // SAFETY: the caller meets the requirements of `real::read`. This function requests at most as many bytes as the
+    // caller.
     unsafe { real::read(descriptor, bytes, taken) }
 }
 
@@ -546,8 +547,8 @@ pub unsafe extern "C-unwind" fn readv(descriptor: c_int, parts: *const libc::iov
 }
 
 /// `write`. For the node, this function returns `EINVAL`, because the device does not support writes. Without this
-/// check, the system would return `EBADF`, because the read end of a pipe represents the node. Input devices accept
-/// events, and the terminal accepts text.
+/// check, the kernel would return `EBADF`, because the program's descriptor is the read end of a pipe. Input devices
+/// accept events, and the terminal accepts text.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

@@ -1,16 +1,16 @@
 //! Lists the emulated folders `/dev/dri` and `/dev/input`.
 //!
 //! The descriptor of an emulated folder refers to a real folder. This library removes the real folder right after
-//! opening the real folder. Duplicates of the descriptor also refer to the real folder, and so does the `DIR` of the C
-//! library. Therefore, `dirfd`, `closedir`, `rewinddir` and `seekdir` need no replacement. The real folder has no
-//! entries, so the functions in this file return the emulated entries. The file offset of the descriptor is the index
-//! of the entry that the next read returns.
+//! opening the real folder. The duplicates of the descriptor also refer to the real folder. The `DIR` of the C library
+//! also refers to the real folder. Therefore, the C library's `dirfd`, `closedir`, `rewinddir` and `seekdir` work
+//! unchanged. The real folder has no entries, so the functions in this file return the emulated entries. The file
+//! offset of the descriptor is the index of the entry that the next read returns.
 //!
-//! The mode of the removed folder is a mark that identifies the emulated folder. Sockets also have such marks
-//! (`sockets.rs`). `paths.rs` resolves names relative to the descriptor.
+//! The mode of the removed folder is a mark that identifies the emulated folder. `sockets.rs` marks sockets by their
+//! modes. `paths.rs` resolves names relative to the descriptor.
 //!
-//! This library does not support the functions `glob`, `nftw`, `scandirat` and `getdents64`. This library also does not
-//! support `fchdir` into an emulated folder, or paths with `..` relative to an emulated folder.
+//! This library does not support the functions `glob`, `nftw`, `scandirat` and `getdents64`. This library supports
+//! neither `fchdir` into an emulated folder nor paths with `..` relative to an emulated folder.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -38,9 +38,9 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     for place in PLACES {
         let mut path = [0_u8; 32];
         path[..place.count_bytes()].copy_from_slice(place.to_bytes());
-        // SAFETY: the path is a C string that ends in the six letters that `mkdtemp` replaces. Each of the other calls
-        // either reads only the path or does not access memory. The code makes the system call directly, because this
-        // library defines `openat` itself.
+        // SAFETY: the path is a C string that ends in the six letters that `mkdtemp` replaces. `mkdtemp` writes only
+        // these letters. `openat` and `rmdir` read the path. The remaining calls do not access memory. The code makes a
+        // system call instead of calling `openat`, because this library replaces `openat`.
         unsafe {
             if libc::mkdtemp(path.as_mut_ptr().cast()).is_null() {
                 continue;
@@ -60,7 +60,8 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     Err(Errno(real::errno()))
 }
 
-/// Fills in `entry` with the folder's entry that has this index. Returns false if the folder has no such entry.
+/// Fills in `entry` with the folder's entry that has this index. Returns false if the folder has no entry with this
+/// index.
 fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool {
     let Some((name, named)) = entries(folder).get(number).copied() else { return false };
     // SAFETY: all-zero bytes are valid for this plain structure.
@@ -161,7 +162,7 @@ pub unsafe extern "C-unwind" fn readdir(list: *mut libc::DIR) -> *mut libc::dire
         Ok(_) => new,
         Err(other) => {
             // SAFETY: `Box::into_raw` returned this pointer above. The pointer was not stored, because another thread
-            // has stored its own entry first.
+            // had already stored an entry.
             drop(unsafe { Box::from_raw(new) });
             other
         }
@@ -216,8 +217,8 @@ pub unsafe extern "C-unwind" fn readdir64_r(
     unsafe { readdir_r(list, entry, result) }
 }
 
-/// `telldir`. The function of the C library would return the position of the last entry that the C library itself has
-/// read. For an emulated folder, the C library reads no entries.
+/// `telldir`. The C library's `telldir` returns the position of the last entry that the C library has read. For an
+/// emulated folder, the C library reads no entries.
 ///
 /// # Safety
 /// The caller must meet the requirements of the function in the C library.

@@ -1,4 +1,4 @@
-//! An OpenGL context without a surface, for processes that have neither a window nor an OpenGL program.
+//! An OpenGL context without a surface. A process without a window can use this context.
 //!
 //! Source of the numbers: the EGL 1.5 specification, `EGL_MESA_platform_surfaceless`, and the OpenGL 2.1 specification with
 //! `GL_ARB_framebuffer_object`.
@@ -20,7 +20,7 @@ pub(crate) struct GlContext {
 }
 
 impl GlContext {
-    /// Creates a context for desktop OpenGL, without a surface and without a configuration.
+    /// Creates a context for desktop OpenGL. The context has no surface and no configuration.
     ///
     /// # Errors
     /// EGL is not installed, or a step fails. The error text names the step.
@@ -77,7 +77,7 @@ impl GlContext {
         let get_string = self.function(c"glGetString");
         let text = |name: c_uint| {
             let text = call!(get_string, fn(c_uint) -> *const c_char, (name), else null());
-            // SAFETY: the pointer is not null, so it is a C string of the driver.
+            // SAFETY: a pointer from the driver is null or a C string. This pointer is not null.
             (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
         };
         text(RENDERER).zip(text(VERSION)).ok_or_else(|| "glGetString returns nothing".to_owned())
@@ -115,7 +115,7 @@ fn loader_error() -> String {
     if text.is_null() {
         return "libEGL.so.1 cannot be loaded".to_owned();
     }
-    // SAFETY: the pointer is not null, so it is a C string.
+    // SAFETY: the pointer is null or a C string. This pointer is not null.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
@@ -123,7 +123,7 @@ fn loader_error() -> String {
 /// function.
 macro_rules! functions {
     ($($name:ident, $symbol:literal, ($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)*) => {
-        /// Functions of OpenGL. The values of the constants for these functions are from the OpenGL registry.
+        /// Functions of OpenGL. The constants for these functions are from the OpenGL registry.
         pub(crate) struct Functions {
             $($name: unsafe extern "C" fn($($kind),*) $(-> $answer)?,)*
         }

@@ -1,18 +1,19 @@
 //! The input devices of the emulated machine. The keyboard is `/dev/input/event0`. `/dev/input/event1` is a pointer
 //! with absolute coordinates.
 //!
-//! `RECONVERGE_DRM_WINDOW` may name a folder. An open file of a device is then a connection to the unix stream socket
-//! `keyboard` or `pointer` in this folder. Without the variable, or if no process listens on the socket, the device has
-//! no events.
+//! `RECONVERGE_DRM_WINDOW` may name a folder. The folder contains the unix stream sockets `keyboard` and `pointer`. An
+//! open file of a device is a connection to one of the two sockets. Without the variable, or if no process listens on
+//! the socket, the device has no events.
 //!
 //! [`reconverge_board::screen`] describes the protocol. The time of an event is the time of `CLOCK_MONOTONIC`. The
-//! devices do not repeat keys that are held down, because programs repeat such keys themselves.
+//! devices do not repeat a key while the user holds the key, because programs repeat keys themselves.
 //!
-//! After the window is closed, `read`, `write` and `ioctl` return `ENODEV`, as for a device that was removed.
+//! After the user closes the window, `read`, `write` and `ioctl` return `ENODEV`. A removed device returns the same
+//! error.
 //!
-//! This library does not support repeated keys (`EV_REP`), the state of keys at the time of opening, masks of events,
-//! or force feedback. No program can get exclusive access to a device. Changes of the lights (`EV_LED`) are accepted
-//! but not shown.
+//! This library supports none of the following features: repeated keys (`EV_REP`), the state of keys at the time of
+//! opening, masks of events, force feedback. No program can get exclusive access to a device. Changes of the lights
+//! (`EV_LED`) are accepted but not shown.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::path::Path;
@@ -34,7 +35,7 @@ pub(crate) enum InputDevice {
     Pointer,
 }
 
-/// Types of events. (`EV_SYN` and others, `include/uapi/linux/input-event-codes.h`)
+/// Types of events. (`EV_SYN` and further constants, `include/uapi/linux/input-event-codes.h`)
 pub(crate) const SYN: u8 = 0;
 pub(crate) const KEY: u8 = 1;
 pub(crate) const REL: u8 = 2;
@@ -79,9 +80,9 @@ struct InputId([u16; 4]);
 #[repr(C)]
 struct AbsoluteAxis([i32; 6]);
 
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: all fields of the type are integers, and the type has no padding.
 unsafe impl Plain for InputId {}
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: all fields of the type are integers, and the type has no padding.
 unsafe impl Plain for AbsoluteAxis {}
 
 impl InputDevice {
@@ -168,8 +169,8 @@ pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
 }
 
-/// An open file of a device. The type has no destructor, because a thread may be cancelled while the thread reads (see
-/// the macro `call` in `real.rs`).
+/// An open file of a device. The type has no destructor, because a thread may be cancelled during a read (see the macro
+/// `call` in `real.rs`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputFile {
     descriptor: c_int,
@@ -177,15 +178,15 @@ pub(crate) struct InputFile {
     access: c_int,
 }
 
-/// Size of an event in bytes. An event has two words for the time, and then the type, the code and the value. (`struct
-/// input_event`)
+/// Size of an event in bytes. The fields of an event are, in order: two words for the time, the type, the code, and the
+/// value. (`struct input_event`)
 const EVENT: usize = size_of::<InputEvent>();
 
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct InputEvent([u64; 3]);
 
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: all fields of the type are integers, and the type has no padding.
 unsafe impl Plain for InputEvent {}
 
 /// Sets `errno` and returns -1.
@@ -264,8 +265,8 @@ impl InputFile {
         (count - count % EVENT) as isize
     }
 
-    /// Reads or writes the parts of a vector in order. The kernel does the same for a device that has only `read` and
-    /// `write`. (`do_loop_readv_writev`, `fs/read_write.c`)
+    /// Reads or writes the parts of a vector in order. For a driver that has only `read` and `write`, the kernel also
+    /// makes one call per part. (`do_loop_readv_writev`, `fs/read_write.c`)
     pub(crate) fn each_part(
         self,
         parts: *const libc::iovec,
@@ -362,8 +363,8 @@ pub(crate) fn answer(
                 _ => 0,
             };
             let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);
-            // The kernel added the resolution later than the other values. The argument of an old program therefore has
-            // no room for the resolution.
+            // The kernel added the resolution to this structure later. Therefore, the structure of an old program has
+            // no field for the resolution.
             let axis = axis.0.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
             bytes(&axis).map(|_| 0)
         }
@@ -388,8 +389,8 @@ pub(crate) fn answer(
                 Err(Errno(libc::EINVAL))
             }
         },
-        // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF and EVIOCRMFF. The kernel supports these requests, so the first
-        // use is reported.
+        // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF and EVIOCRMFF. The kernel supports these requests, so the library
+        // reports the first use.
         (0xc0..=0xff | 0x92 | 0x93 | 0x80 | 0x81, _) => {
             say_once(&format!("input devices: ioctl {number:#04x} is not supported"));
             Err(Errno(libc::EINVAL))

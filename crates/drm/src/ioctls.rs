@@ -44,8 +44,8 @@ impl Request {
         (self.0 >> 16) as usize & 0x3fff
     }
 
-    /// Returns two flags: whether the program passes data in the argument, and whether the request returns data in the
-    /// argument. (`_IOC_WRITE`, `_IOC_READ`)
+    /// Returns two flags. The first flag is set if the program passes data in the argument. The second flag is set if
+    /// the request returns data in the argument. (`_IOC_WRITE`, `_IOC_READ`)
     fn ways(self) -> [bool; 2] {
         [30, 31].map(|bit| self.0 >> bit & 1 != 0)
     }
@@ -102,13 +102,13 @@ pub(crate) unsafe trait Plain: Copy {
     }
 }
 
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: the type is an integer type, and has no padding.
 unsafe impl Plain for u8 {}
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: the type is an integer type, and has no padding.
 unsafe impl Plain for u16 {}
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: the type is an integer type, and has no padding.
 unsafe impl Plain for u32 {}
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: the type is an integer type, and has no padding.
 unsafe impl Plain for u64 {}
 
 /// Defines request numbers and their names.
@@ -131,13 +131,13 @@ requests! {
     GET_CAP           = 0x0c, "GET_CAP";
     /// Returns the bus id of the board.
     GET_UNIQUE        = 0x01, "GET_UNIQUE";
-    /// Returns a number with which another program can grant this program the right to draw.
+    /// Returns a number. Another program can pass this number to `AUTH_MAGIC`, and thus allow this program to draw.
     GET_MAGIC         = 0x02, "GET_MAGIC";
     /// Sets the interface version for which the program is written.
     SET_VERSION       = 0x07, "SET_VERSION";
     /// Sets a capability of the program.
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
-    /// Grants another program the right to draw.
+    /// Allows the program with this number to draw.
     AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
     /// Exports a buffer: returns a descriptor of the buffer's file.
     PRIME_HANDLE_TO_FD = 0x2d, "PRIME_HANDLE_TO_FD";
@@ -213,7 +213,7 @@ requests! {
     MODE_DESTROYPROPBLOB    = 0xbe, "MODE_DESTROYPROPBLOB";
     /// Describes a framebuffer and its format.
     MODE_GETFB2             = 0xce, "MODE_GETFB2";
-    /// Removes a framebuffer without switching the screen off.
+    /// Removes a framebuffer. The screen stays on.
     MODE_CLOSEFB            = 0xd0, "MODE_CLOSEFB";
     /// Returns the sizes of the memory domains.
     GEM_INFO          = 0x5c, "RADEON_GEM_INFO";
@@ -282,9 +282,10 @@ macro_rules! layouts {
     )*};
 }
 
-// A field with the name `padding` stands for the padding of the C structure between two fields or after the last field.
+// A field with the name `padding` is a gap in the C structure between two fields or after the last field.
 layouts! {
-    /// The argument of [`VERSION`]: three numbers, and the sizes and addresses of the buffers for three strings.
+    /// The argument of [`VERSION`]: three numbers, and the sizes and addresses of three buffers. Each buffer receives a
+    /// string.
     Version, 64 {
         major: i32, minor: i32, patch: i32, padding: u32,
         name_length: u64, name: u64, date_length: u64, date: u64, description_length: u64, description: u64,
@@ -293,12 +294,12 @@ layouts! {
     GemClose, 8 { handle: u32, padding: u32, }
     /// The argument of [`GET_CAP`].
     GetCap, 16 { capability: u64, value: u64, }
-    /// A mode of a screen. The clock is in kHz. The first four values of `horizontal` and of `vertical` are the number
-    /// of visible pixels, the start of the sync pulse, the end of the sync pulse, and the total number of pixels.
+    /// A mode of a screen. The clock is in kHz. `horizontal` and `vertical` begin with the same four values: the number
+    /// of visible pixels, the start and the end of the sync pulse, and the total number of pixels.
     ModeInfo, 68 {
         clock: u32, horizontal: [u16; 5], vertical: [u16; 5], refresh: u32, flags: u32, kind: u32, name: [u8; 32],
     }
-    /// The argument of [`MODE_GETRESOURCES`]: addresses of lists of identifiers, and the lengths of these lists.
+    /// The argument of [`MODE_GETRESOURCES`]: the addresses and the lengths of lists of identifiers.
     ModeResources, 64 {
         framebuffers: u64, crtcs: u64, connectors: u64, encoders: u64,
         framebuffer_count: u32, crtc_count: u32, connector_count: u32, encoder_count: u32,
@@ -341,8 +342,8 @@ layouts! {
     Unique, 16 { length: u64, text: u64, }
     /// The argument of [`GET_MAGIC`] and of [`AUTH_MAGIC`].
     Magic, 4 { magic: u32, }
-    /// The argument of [`SET_VERSION`]: major and minor version of the interface and of the driver. -1 means any
-    /// version.
+    /// The argument of [`SET_VERSION`]: the versions of the interface and of the driver, each as a major and a minor
+    /// number. -1 means any version.
     SetVersion, 16 { interface: [i32; 2], driver: [i32; 2], }
     /// The argument of [`SET_CLIENT_CAP`].
     ClientCap, 16 { capability: u64, value: u64, }
@@ -382,8 +383,8 @@ layouts! {
     ModePlane, 32 {
         plane: u32, crtc: u32, framebuffer: u32, crtcs: u32, gamma_size: u32, format_count: u32, formats: u64,
     }
-    /// The argument of [`MODE_SETPLANE`]: a rectangle of the screen, and a rectangle of the framebuffer in units of
-    /// 1/65536 of a pixel. Each rectangle has a position, a height and a width.
+    /// The argument of [`MODE_SETPLANE`]: a rectangle of the screen in pixels, and a rectangle of the framebuffer in
+    /// units of 1/65536 of a pixel. Each rectangle has a position, a height and a width.
     ModeSetPlane, 48 {
         plane: u32, crtc: u32, framebuffer: u32, flags: u32, place: [u32; 2], size: [u32; 2], from: [u32; 2],
         from_height: u32, from_width: u32,
@@ -414,9 +415,10 @@ layouts! {
     GemOp, 16 { handle: u32, operation: u32, value: u64, }
     /// The argument of [`INFO`]: the property, and the address of the result.
     Info, 16 { request: u32, padding: u32, value: u64, }
-    /// The argument of [`CS`]: the number of chunks, and the address of a list with the addresses of the chunks.
+    /// The argument of [`CS`]: the number of chunks, and the address of a list. The list contains the addresses of the
+    /// chunks.
     Submit, 32 { chunks: u32, id: u32, addresses: u64, gart_limit: u64, vram_limit: u64, }
-    /// A chunk of a submission: its kind, its length in words, and its address.
+    /// A chunk of a submission: the kind, the length in words, and the address of the words.
     Chunk, 16 { id: u32, words: u32, address: u64, }
     /// The argument of [`NOUVEAU_GETPARAM`].
     GetParam, 16 { parameter: u64, value: u64, }

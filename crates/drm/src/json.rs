@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-/// A string that is displayed as JSON, with its quotation marks. Does not allocate.
+/// A string whose `Display` output is a JSON string with quotation marks. `Display` does not allocate memory.
 pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl Display for Quoted<'_> {

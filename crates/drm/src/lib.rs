@@ -1,10 +1,10 @@
 //! A library to preload into an OpenGL program. The library emulates a render node of a graphics chip.
 //!
 //! `reconverge drm` sets `LD_PRELOAD` to this library, and sets the variables that [`device`] reads. The program and
-//! its OpenGL driver send requests to `/dev/dri/renderD128`, to `/dev/dri/card0`, and to the devices that belong to the
-//! screen. The library answers these requests. These two paths of `/dev/dri` are the same node. The library passes all
-//! other requests to the functions that the library replaces. If the variables are not set, the library passes all
-//! requests to these functions.
+//! its OpenGL driver send requests to `/dev/dri/renderD128`, to `/dev/dri/card0`, and to the devices of the screen. The
+//! library answers these requests. `/dev/dri/renderD128` and `/dev/dri/card0` name the same node. The library replaces
+//! functions of other libraries. If a call does not concern an emulated device, or if the variables are not set, the
+//! library calls the replaced function.
 //!
 //! ```text
 //! program, Mesa, libdrm
@@ -31,30 +31,31 @@
 //! watch.rs: words of programs that are changed     capture.rs: draws as launch files
 //! ```
 //!
-//! The memory of the chip is a range of 1 TiB. Each buffer in the range is a separate file in memory, and only pages in
-//! use take memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps the pages of the
-//! buffer as long as the mapping exists.
+//! The memory of the chip is a range of 1 TiB. Each buffer in the range is a separate file that exists only in memory.
+//! Only used pages of the file take memory. `mmap` creates another mapping of the buffer's file. The kernel keeps the
+//! pages of the buffer as long as this mapping exists.
 //!
 //! `open` returns the read end of a pipe. The program reads events from the pipe, and the inode of the pipe identifies
 //! the open file. The mode of the pipe is a mark by which another process recognizes the node. `fstat` on the pipe
 //! describes the render node. Handles belong to an open file, and end when the last descriptor of the file is closed.
 //!
-//! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for the requests, libdrm's
-//! `xf86drm.h` for the functions of libdrm, and the requests that Mesa 22.3.6 was observed to send.
+//! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for the requests. libdrm's
+//! `xf86drm.h` for the functions of libdrm. Recorded requests of Mesa 22.3.6.
 //!
 //! `input.rs` emulates the keyboard and the pointer. `terminal.rs` emulates the terminal of the screen. The descriptors
-//! of these devices are sockets with marks (`sockets.rs`).
+//! of the keyboard, the pointer and the terminal are sockets with marks (`sockets.rs`).
 //!
-//! `probe.rs` creates an OpenGL context (`gl.rs`) in a process without an OpenGL program, and measures loads
-//! (`loads.rs`).
+//! `probe.rs` creates an OpenGL context (`gl.rs`) in a process that runs no OpenGL program. `probe.rs` also measures
+//! loads (`loads.rs`).
 //!
 //! `lock.rs` defines the locks. `fork.rs` prepares for forks of the program, and `wiped.rs` detects a forked process.
 //! `whole.rs` writes files.
 //!
-//! Limits: a file can be imported as a buffer only if this library has exported the file. A process has up to 24,000
-//! buffers at a time. After a fork, the parent and the child share the existing buffers. From then on, each of the two
-//! processes has its own handles. Draws of a forked child are not captured. A duplicate of a descriptor of the node
-//! does not work after `exec`. glibc before 2.33 names `fstat` differently and is not supported.
+//! Limits: a program can import a file as a buffer only if this library has exported the file. A process has up to
+//! 24,000 buffers at a time. After a fork, the parent and the child share the existing buffers. The handles of the two
+//! processes are separate after the fork. Draws of a forked child are not captured. After `exec`, a descriptor of the
+//! node does not work, even if the descriptor is a duplicate. glibc before 2.33 names `fstat` differently and is not
+//! supported.
 
 #![cfg(target_os = "linux")]
 #![allow(

@@ -1,7 +1,7 @@
 //! Replacements for the functions of libdrm that would search `/sys` for the device of the node.
 //!
-//! `drmGetDevices2` returns only the emulated device. If a driver also found another device, the driver might use that
-//! device instead of the emulated device.
+//! `drmGetDevices2` returns only the emulated device. If the function also returned a real device, a driver might use
+//! the real device.
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
@@ -92,8 +92,8 @@ fn description(device: &device::Device) -> *mut Device {
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
     };
-    // If the lock is not available, the description is not added to the list. libdrm then frees the description with
-    // one `free`.
+    // If the lock is not available, this code does not add the description to the list. In this case, libdrm frees the
+    // description with one `free`.
     if let Ok(mut given) = GIVEN.lock() {
         given.push(made.addr());
     }
@@ -109,8 +109,8 @@ unsafe fn free(device: *mut Device) -> bool {
     let Ok(mut given) = GIVEN.lock() else { return false };
     let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
     given.swap_remove(place);
-    // SAFETY: the list contained the address, so `calloc` has returned the address, and the memory was not freed
-    // before.
+    // SAFETY: the list contains only addresses that `calloc` returned and that were not freed. The list contained this
+    // address.
     unsafe { libc::free(device.cast()) };
     true
 }
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
             return -libc::EINVAL;
         }
         let description = description(node.device());
-        // SAFETY: `device` is not null, so it is the address of a pointer.
+        // SAFETY: `device` is not null, so the caller has passed the address of a pointer.
         unsafe { *device = description };
         return if description.is_null() { -libc::ENOMEM } else { 0 };
     }
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
             return -libc::EINVAL;
         }
         let description = description(chosen);
-        // SAFETY: `device` is not null, so it is the address of a pointer.
+        // SAFETY: `device` is not null, so the caller has passed the address of a pointer.
         unsafe { *device = description };
         return if description.is_null() { -libc::ENOMEM } else { 0 };
     }
@@ -231,10 +231,10 @@ pub unsafe extern "C" fn drmFreeDevice(device: *mut *mut Device) {
     if device.is_null() {
         return;
     }
-    // SAFETY: `device` is not null, so it is the address of a pointer. The caller does not use the pointer's target
-    // again.
+    // SAFETY: `device` is not null, so the caller has passed the address of a pointer. The caller does not use the
+    // pointer's target again.
     if unsafe { free(*device) } {
-        // SAFETY: `device` is not null, so it is the address of a pointer.
+        // SAFETY: `device` is not null, so the caller has passed the address of a pointer.
         unsafe { *device = null_mut() };
         return;
     }
@@ -305,16 +305,19 @@ pub struct EventContext {
     sequence: Option<SequenceHandler>,
 }
 
-/// A handler. Its arguments are the descriptor, the frame count, seconds, microseconds, and the program's own pointer.
+/// A handler. The arguments are the descriptor, the frame count, the time in seconds and microseconds, and a pointer
+/// that the program has passed.
 type FlipHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, *mut c_void);
-/// A handler like [`FlipHandler`], with the identifier of the screen before the program's own pointer.
+/// A handler with the arguments of [`FlipHandler`] and the identifier of the screen. The identifier precedes the
+/// program's pointer.
 type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint, *mut c_void);
 
-/// A handler. Its arguments are the descriptor, the frame count, nanoseconds, and the program's own value.
+/// A handler. The arguments are the descriptor, the frame count, the time in nanoseconds, and a value that the program
+/// has passed.
 type SequenceHandler = unsafe extern "C" fn(c_int, u64, u64, u64);
 
-/// The lowest versions of [`EventContext`] that have the members `vblank`, `flip`, `flip_of` and `sequence`, in this
-/// order.
+/// Versions of [`EventContext`]. Each constant is the first version with a member. The members are `vblank`, `flip`,
+/// `flip_of` and `sequence`.
 const VBLANK: c_int = 1;
 const FLIP: c_int = 2;
 const FLIP_OF: c_int = 3;

@@ -91,8 +91,8 @@ pub(crate) fn list() -> String {
     LOADS.iter().map(entry).collect::<Vec<_>>().join(", ")
 }
 
-/// Draws frames of a load. Returns the processor time and the wall time of each frame, in seconds. The result does not
-/// include the first frames, because the driver compiles programs during these frames.
+/// Draws frames of a load. Returns the processor time and the wall time of each frame, in seconds. The result omits the
+/// first frames, because the driver compiles programs during these frames.
 ///
 /// # Errors
 /// The load does not exist, or OpenGL reports an error.
@@ -252,9 +252,9 @@ impl Scene {
         Ok(Drawing { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
     }
 
-    /// Creates a buffer of floats and makes this buffer current. Each pair in `attributes` is the index of an attribute
-    /// and the index of the first float that the attribute reads. For each vertex, an attribute reads three floats. The
-    /// floats of consecutive vertices are `stride` floats apart.
+    /// Creates a buffer of floats and makes this buffer current. Each pair in `attributes` has the index of an
+    /// attribute, and the index of the attribute's first float in `floats`. For each vertex, an attribute reads three
+    /// floats. The floats of consecutive vertices are `stride` floats apart.
     fn vertices(&self, floats: &[f32], attributes: &[(u32, usize)], stride: usize) {
         let mut buffer = 0;
         gl!(

@@ -1,16 +1,16 @@
 //! A lock that cannot block a signal handler or a forked process forever.
 //!
-//! The lock's word is the id of the thread that holds the lock. If a signal handler interrupts the holder and tries to
-//! take the lock, the handler finds the id of the handler's own thread. If a process was forked while another thread
-//! held the lock, the word is the id of a thread that does not exist in the child. In both cases, the lock returns an
-//! error instead of waiting forever.
+//! The lock's word is the id of the thread that holds the lock. A signal handler may interrupt the holding thread and
+//! try to take the lock. In this case, the handler finds the id of the handler's thread. A process may be forked while
+//! another thread holds the lock. In this case, the child finds the id of a thread that does not exist in the child. In
+//! both cases, the lock returns an error instead of waiting forever.
 //!
 //! ```text
 //!  31      | 30                          0
 //!  waiters | thread that holds it, or zero
 //! ```
 //!
-//! The mutex of the standard library does not check for these two cases.
+//! The mutex of the standard library would wait forever in both cases.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 use crate::real;
 use crate::wiped;
 
-/// This bit is set while a thread waits for the lock.
+/// This bit of the lock's word is set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
-/// Thread id that represents the holder of a lock if no thread of this process will release the lock. Linux uses thread
-/// ids up to 2^22, so no thread has this id.
+/// The word of a lock contains this thread id if no thread of this process will release the lock. Linux uses thread ids
+/// up to 2^22, so no thread has the id `NO_THREAD`.
 const NO_THREAD: u32 = WAITERS - 1;
 /// Time between two checks that the holder still exists.
 const CHECK: Duration = Duration::from_millis(20);
@@ -38,7 +38,7 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only accessible through a `Guard`, and only one `Guard` exists at a time.
+// SAFETY: only a `Guard` gives access to the value, and at most one `Guard` exists at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// The reason why a lock was not taken.
@@ -46,8 +46,8 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 pub(crate) enum Refused {
     /// The calling thread already holds the lock. The caller is a signal handler that interrupted the holder.
     Held,
-    /// The holder does not exist in this process. Either the holder has ended, or this process was forked while another
-    /// thread held the lock.
+    /// The holder does not exist in this process. Either the holding thread has ended, or this process was forked while
+    /// a thread of the parent held the lock.
     Orphaned,
     /// The lock was not released within the time that the caller allows.
     Late,
@@ -130,17 +130,16 @@ impl<T> Lock<T> {
 
 /// The steps for a lock before and after a fork. The trait does not depend on the type of the locked value.
 pub(crate) trait AroundFork {
-    /// Takes the lock before a fork. Returns whether the lock was taken. The caller passes this result to the other two
-    /// functions as `taken`.
+    /// Takes the lock before a fork. Returns whether the lock was taken. The caller passes this result to `in_parent`
+    /// or `in_child` as `taken`.
     fn before(&self, most: Duration) -> bool;
 
-    /// Releases the lock in the parent if `before` has taken the lock.
+    /// Releases the lock in the parent if `taken` is true.
     fn in_parent(&self, taken: bool);
 
-    /// Releases the lock in the child if `before` has taken the lock. If `before` has not taken the lock, the forking
-    /// thread or another thread holds the lock. If the forking thread holds the lock, the copy of the forking thread in
-    /// the child will release the lock. If another thread holds the lock, the child has no copy of that thread, so the
-    /// lock becomes orphaned.
+    /// Releases the lock in the child if `taken` is true. If `taken` is false, a thread of the parent holds the lock.
+    /// If the forking thread holds the lock, the child's copy of the forking thread will release the lock. If a
+    /// different thread holds the lock, the child has no copy of this thread, and the lock becomes orphaned.
     fn in_child(&self, taken: bool, parent_thread: u32);
 }
 
@@ -157,7 +156,7 @@ impl<T> AroundFork for Lock<T> {
 
     fn in_child(&self, taken: bool, parent_thread: u32) {
         let holder = self.word.load(Ordering::Relaxed) & !WAITERS;
-        // The child has only one thread, so no thread waits.
+        // The child has only one thread, so no thread of the child waits for the lock.
         self.word.store(
             match holder {
                 0 => 0,
@@ -192,14 +191,14 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the guard's thread holds the lock, and no other guard exists.
+        // SAFETY: the thread with this guard holds the lock, and no second guard exists.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the guard's thread holds the lock, and no other guard exists.
+        // SAFETY: the thread with this guard holds the lock, and no second guard exists.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -213,8 +212,8 @@ impl<T> Drop for Guard<'_, T> {
 /// Returns the id of the calling thread.
 ///
 /// The id is cached, because a system call would increase the time of a small draw by 2 %. In a forked process, the
-/// cached id is wrong. In a forked process, the page of [`wiped`] reads as zeros. Each call of this function then makes
-/// a system call and does not use the cached id.
+/// cached id is wrong. In a forked process, the page of [`wiped`] reads as zeros. If the page reads as zeros, this
+/// function makes a system call and ignores the cached id.
 pub(crate) fn thread_id() -> u32 {
     thread_local! {
         static KNOWN: Cell<u32> = const { Cell::new(0) };
@@ -244,7 +243,8 @@ fn lives(thread: u32) -> bool {
     !gone
 }
 
-/// Waits until another thread wakes this thread, the word differs from `value`, or the time has elapsed.
+/// Waits until one of three events: another thread wakes this thread, the word differs from `value`, or the time has
+/// elapsed.
 fn wait(word: &AtomicU32, value: u32, most: Duration) {
     let time = libc::timespec { tv_sec: most.as_secs() as _, tv_nsec: most.subsec_nanos() as _ };
     // SAFETY: the word and the time are valid during the call.
@@ -320,8 +320,8 @@ mod tests {
         assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
     }
 
-    /// Each row of the test is one case before the fork: `before` has taken the lock, the lock is free, the forking
-    /// thread holds the lock, or another thread holds the lock.
+    /// Each row of the test is one state before the fork. In the four states, the lock is taken by `before`, free, held
+    /// by the forking thread, or held by another thread.
     #[test]
     fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
         let parent_thread = 5;

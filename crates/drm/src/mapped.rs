@@ -1,12 +1,12 @@
 //! Records the program's mappings of buffers. [`Memory`](crate::memory::Memory) reuses the pages of a buffer only if
 //! the buffer has no mapping.
 //!
-//! `munmap` removes mappings from the list without a lock, because a program may call `munmap` at any point, for
-//! example in a signal handler. A mapping that ends in another way, or that is only partly unmapped, stays on the list.
-//! The pages of the mapped buffer are then not reused.
+//! `munmap` removes mappings from the list without a lock, because even a signal handler may call `munmap`. If a
+//! mapping ends without `munmap`, or if the program unmaps only a part, the mapping stays on the list. In this case,
+//! the library does not reuse the pages of the buffer.
 //!
 //! `mremap` moves or duplicates a mapping. After an `mremap`, and after a `munmap` that fails, the list is incomplete.
-//! Every buffer is then treated as mapped.
+//! Therefore, the library assumes that every buffer is mapped.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -52,8 +52,8 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 /// Whether the program may have mappings that are not on the list.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Number that increases with each fork of the program. If the number has increased since a mapping was created, a
-/// child may also have this mapping.
+/// Number that increases with each fork of the program. If the number has increased since the program created a
+/// mapping, a child may also have the mapping.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 fn used() -> &'static [Mapping] {
@@ -91,7 +91,7 @@ pub(crate) fn touches(address: usize, length: usize) -> bool {
 }
 
 /// Removes the mappings that lie completely in a range of addresses. The program is about to unmap this range. Returns
-/// whether there were such mappings.
+/// whether the function removed a mapping.
 pub(crate) fn remove(address: usize, length: usize) -> bool {
     let end = address.saturating_add(length);
     let mut removed = false;
@@ -115,7 +115,7 @@ pub(crate) fn has(file: u64) -> bool {
     INCOMPLETE.load(Ordering::Relaxed) || used().iter().any(is_of_file)
 }
 
-/// Returns the mappings of a file, or `None` if the program may also have mappings that are not on the list.
+/// Returns the mappings of a file, or `None` if the list may be incomplete.
 pub(crate) fn all(file: u64) -> Option<Vec<Mapped>> {
     let mapping = |mapping: &Mapping| {
         let address = mapping.address.load(Ordering::Acquire);
@@ -130,8 +130,8 @@ pub(crate) fn all(file: u64) -> Option<Vec<Mapped>> {
     (!INCOMPLETE.load(Ordering::Relaxed)).then(|| used().iter().filter_map(mapping).collect())
 }
 
-/// Returns a number that changes with each fork. If `clone` created a copy of the process, the number also changes when
-/// that copy starts to use the node.
+/// Returns a number that changes with each fork. A copy that a plain `clone` created changes the number when the copy
+/// first uses the node.
 pub(crate) fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed).wrapping_add(copies().unwrap_or(0))
 }
@@ -150,16 +150,16 @@ pub(crate) fn begin() {
     COPIES.store(shared_page(), Ordering::Release);
 }
 
-/// Returns the number of copies of the process that have used the node, or `None` if the number is unknown.
+/// Returns how many copies of the process have used the node, or `None` if the number is unknown.
 pub(crate) fn copies() -> Option<u32> {
-    // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
+    // SAFETY: if the pointer is not null, the pointer is the address of a page that is never unmapped.
     let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
     copies.map(|copies| copies.load(Ordering::Relaxed))
 }
 
 /// Records that this process is a copy and uses the node.
 pub(crate) fn note_copy() {
-    // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
+    // SAFETY: if the pointer is not null, the pointer is the address of a page that is never unmapped.
     if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
         copies.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,5 @@
-//! The memory of the chip: a range of addresses in which each buffer is a separate file in memory.
+//! The memory of the chip. The memory is a range of addresses. Each buffer in the range is a separate file that exists
+//! only in memory.
 //!
 //! ```text
 //! chip    |......| buffer |....| buffer |.......|     what submissions read and write
@@ -6,19 +7,19 @@
 //! ```
 //!
 //! If a program maps a buffer, the library creates a second mapping of the buffer's file. The kernel keeps the pages of
-//! a file while a mapping of the file exists. The mapping of the program can therefore outlive the buffer, and a new
-//! buffer in the same range uses a different file.
+//! a file while a mapping of the file exists. The program's mapping can therefore outlive the buffer. A new buffer in
+//! the same range uses a new file.
 //!
-//! The kernel needs 2.4 microseconds to allocate a page. Filling an existing page with zeros takes 0.2 microseconds
-//! (Linux 6.18, a virtual machine on an AMD EPYC). The library therefore keeps the file of a freed buffer. Once the
-//! program has no mapping of the file, a new buffer of the same size can use the file.
+//! The kernel needs 2.4 microseconds to allocate a page. To fill an existing page with zeros takes 0.2 microseconds
+//! (Linux 6.18, a virtual machine on an AMD EPYC). The library therefore keeps the file of a freed buffer. As soon as
+//! the program has no mapping of the file, a new buffer of the same size can use the file.
 //!
 //! The files have no descriptors. The memory of a buffer is shared anonymous memory, and `mremap` duplicates the
 //! mapping of this memory. A program therefore cannot close or resize the file of a buffer. A program also cannot open
 //! another file with the descriptor number of the buffer's file.
 //!
-//! [`Fills`] of whole surfaces may stay outstanding between submissions, as long as only the chip can read the
-//! surfaces. [`Memory::end_submission`] stores all other fills.
+//! A fill of a whole surface may stay outstanding ([`Fills`]) between submissions if only the chip can read the
+//! surface. [`Memory::end_submission`] stores the fills that the program can read.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -40,9 +41,9 @@ pub(crate) const BYTES: u64 = 1 << 40;
 /// all kept files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Maximum number of consecutive submissions without a new fill. After one more submission without a new fill, the
-/// memory stores all outstanding fills. Otherwise, each access near an outstanding fill would have to search the list
-/// of fills.
+/// Maximum number of consecutive submissions without a new fill. After more submissions than this number, the memory
+/// stores all outstanding fills. Outstanding fills make accesses slower, because an access near a fill must search the
+/// list of fills.
 const MOST_PAUSES: u32 = 8;
 
 /// The mappings of the chip's memory. The mappings last until the process ends.
@@ -52,11 +53,11 @@ pub(crate) struct Memory {
     floor: *mut u8,
     /// The files of buffers. The key is the start of the buffer's range.
     placed: BTreeMap<u64, Placed>,
-    /// Files of freed buffers. A new buffer may use one of these files. The newest file is the last.
+    /// Files of freed buffers. A new buffer may reuse one of these files. The newest file is the last.
     parked: Vec<Parked>,
     /// Number of files that were created so far. This is also the number of the newest file.
     files: u64,
-    /// Outstanding fills. The chip has executed these fills, but has not yet stored the values in the files.
+    /// Outstanding fills. The chip has executed these fills, but the values are not yet in the files.
     fills: Fills,
     /// The value of [`mapped::forks`] when this memory was created.
     forks: u32,
@@ -69,8 +70,8 @@ struct Placed {
     end: u64,
     /// The number of the file.
     file: u64,
-    /// The value of [`mapped::forks`] when the buffer was created. If [`mapped::forks`] now returns another value, the
-    /// process has forked since then. The child then also has the file.
+    /// The value of [`mapped::forks`] when the buffer was created. If [`mapped::forks`] returns a different value
+    /// later, the process has forked since the creation of the buffer. In this case, the child also has the file.
     forks: u32,
     /// Whether other processes may have opened the file.
     is_shared: bool,
@@ -101,8 +102,8 @@ impl Memory {
     /// # Errors
     /// The system does not allow a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // The memory is a file, because strict overcommit accounting does not allow anonymous memory of this size.
-        // SAFETY: the name is a C string.
+        // The memory is a file, because strict overcommit accounting rejects anonymous memory of this size. SAFETY: the
+        // name is a C string.
         let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
             return Err(io::Error::last_os_error());
@@ -128,30 +129,30 @@ impl Memory {
 
     /// Returns a copy of a part of memory.
     ///
-    /// The program may write to the part at the same time. Each byte of the copy then has either its old value or its
+    /// The program may write to the part during the call. In this case, each byte of the copy has either the old or the
     /// new value.
     pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
         assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
         self.whole().bytes(part)
     }
 
-    /// Stores bytes at an offset. The program may access these bytes at the same time, as in [`Memory::read`].
+    /// Stores bytes at an offset. The program may access these bytes during the call, as in [`Memory::read`].
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let written = self.whole().write(at, bytes);
         assert!(written, "{} bytes at {at:#x} are in memory", bytes.len());
     }
 
-    /// Returns a view of the whole memory. The program may access the memory at any time, through other mappings of the
-    /// same files.
+    /// Returns a view of the whole memory. The program may access the same memory at any time through the program's
+    /// mappings.
     pub(crate) fn whole(&self) -> Vram<'_> {
         // SAFETY: the mapping is `BYTES` long, readable and writable, and lasts until the process ends. This library
-        // accesses the mapping only through such views. All views divide the mapping into the same units, because all
-        // views begin at the same address.
+        // accesses the mapping only through values of `Vram`. All values of `Vram` begin at the same address, and
+        // divide the mapping into the same units.
         unsafe { Vram::from_raw(self.chip, BYTES as usize) }.with_fills(&self.fills)
     }
 
-    /// Stores the outstanding fills of the buffers in `mapped`, because the program can read these buffers without a
-    /// request after a submission. Stores all fills if another process shares this memory, or if more than
+    /// Stores the outstanding fills of the buffers in `mapped`. After the submission, the program can read these
+    /// buffers without a request. Stores all fills in two cases: if another process shares this memory, or if more than
     /// [`MOST_PAUSES`] consecutive submissions have added no fill.
     pub(crate) fn end_submission<'r>(&self, mapped: impl Iterator<Item = &'r Range<u64>>) {
         let memory = self.whole();
@@ -199,8 +200,8 @@ impl Memory {
         kept_out_of_core_files(start, length).map(drop)
     }
 
-    /// Maps a file into the memory of the chip. The file is shared with other processes, and must be as long as the
-    /// range.
+    /// Maps a file into the memory of the chip. The file is shared with other processes. The length of the file must be
+    /// the length of the range.
     ///
     /// # Errors
     /// The errors of the C function `mmap`.
@@ -214,9 +215,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Moves a buffer into a file of the same length. The mapping of the chip and each mapping of the program then
-    /// refer to that file, at unchanged addresses. If another thread writes to the buffer during the move, the written
-    /// bytes can be lost.
+    /// Moves a buffer into a file of the same length. The chip's mapping and each mapping of the program then refer to
+    /// the new file. The addresses of the mappings stay the same. Writes of other threads to the buffer during the move
+    /// can be lost.
     ///
     /// # Errors
     /// `EBUSY` if the program may have mappings that are not on the list. The errors of the C function `mmap`.
@@ -224,7 +225,7 @@ impl Memory {
         self.whole().settle(range.start as usize..range.end as usize);
         let number = self.placed.get(&range.start).map_or(0, |placed| placed.file);
         let mappings = mapped::all(number).ok_or(Errno(libc::EBUSY))?;
-        // The loop does not write a piece that contains only zeros, so that the piece takes no pages.
+        // The loop does not write pieces of zeros, so that no pages are allocated for these pieces.
         const PIECE: usize = 1 << 16;
         for at in (range.start..range.end).step_by(PIECE) {
             let piece = self.read(at as usize..(at as usize + PIECE).min(range.end as usize));
@@ -244,9 +245,9 @@ impl Memory {
         Ok(())
     }
 
-    /// Removes the file of a buffer from the chip's mapping. The range of the buffer then reads as zero. Mappings of
-    /// the program continue to refer to the file. The kernel frees the pages of the file when the last of these
-    /// mappings ends.
+    /// Removes the file of a buffer from the chip's mapping. After the call, the range of the buffer reads as zero.
+    /// Mappings of the program continue to refer to the file. When the last mapping of the file ends, the kernel frees
+    /// the pages of the file.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
         self.whole().settle(range.start as usize..range.end as usize);
         let placed = self.placed.remove(&range.start);
@@ -257,20 +258,21 @@ impl Memory {
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         // SAFETY: both ranges are inside mappings of `BYTES` bytes. No view of the ranges is in use, because `self` is
-        // borrowed mutably. If the process has too many mappings, `mremap` fails. The old file then stays mapped until
-        // the file of a later buffer replaces the old file. The old file is harmless, because no buffer is in this
-        // range.
+        // borrowed mutably. If the process has too many mappings, `mremap` fails. In this case, the old file stays
+        // mapped until the file of a later buffer replaces the old file. The old file is harmless, because no buffer is
+        // in this range.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             real::mremap(floor, 0, length, flags, chip);
         }
     }
 
-    /// Keeps the file of a freed buffer for a new buffer, unless the kept files would take too much memory.
+    /// Keeps the file of a freed buffer for a new buffer. Does not keep the file if the kept files would then take too
+    /// much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        // The function does not keep the file if the process has forked since the creation of the file, because the
-        // child has access to the file.
+        // If the process has forked since the creation of the file, the child also has the file. In this case, the
+        // function does not keep the file.
         if length > MOST_PARKED[0] || forks != mapped::forks() || !self.is_resident(range) {
             return;
         }
@@ -286,7 +288,7 @@ impl Memory {
         self.parked.push(Parked { start, length, file, forks });
         while self.parked_bytes() > MOST_PARKED[1] {
             let Parked { start, length, .. } = self.parked.remove(0);
-            // SAFETY: only this library has this mapping, and the library does not use the mapping again.
+            // SAFETY: only this library uses this mapping, and the library does not use the mapping after this call.
             unsafe { real::munmap(start, length as usize) };
         }
     }
@@ -311,7 +313,7 @@ impl Memory {
         // borrowed mutably. The file is mapped with this length.
         let moved = unsafe { real::mremap(start, length as usize, length as usize, flags, chip) };
         if moved == libc::MAP_FAILED {
-            // SAFETY: only this library has this mapping, and the library does not use the mapping again.
+            // SAFETY: only this library uses this mapping, and the library does not use the mapping after this call.
             unsafe { real::munmap(start, length as usize) };
             return None;
         }
@@ -328,8 +330,8 @@ impl Memory {
         let length = (range.end - range.start) as usize;
         let mut pages = vec![0; length.div_ceil(SMALLEST_PAGE)];
         let start = self.chip.wrapping_add(range.start as usize).cast();
-        // SAFETY: the range is inside the mapping. The list has at least one byte per page, because the length of the
-        // list assumes the smallest page size.
+        // SAFETY: the range is inside the mapping. The length of `pages` assumes the smallest page size. Therefore,
+        // `pages` has at least one byte per page.
         let known = unsafe { libc::mincore(start, length, pages.as_mut_ptr()) } == 0;
         // SAFETY: the call does not access memory.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
@@ -337,7 +339,7 @@ impl Memory {
         known && 4 * pages.iter().filter(|page| **page & 1 != 0).count() >= 3 * count
     }
 
-    /// Maps a part of a buffer for the program, like `mmap` with these arguments.
+    /// Maps a part of a buffer for the program. The arguments are those of `mmap`.
     ///
     /// # Errors
     /// The errors of the C function `mmap`.
@@ -348,17 +350,18 @@ impl Memory {
         access: c_int,
         flags: c_int,
     ) -> Result<*mut c_void, Errno> {
-        // This call stores all fills, because `mremap` may later extend the mapping to the whole buffer.
+        // The program may later extend the mapping with `mremap` to the whole buffer. Therefore, this call stores all
+        // fills.
         self.settle();
         let length = (part.end - part.start) as usize;
         let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
         let failed = || Errno(real::errno());
-        // This call reserves the addresses before the file is mapped, so that `mmap` chooses and checks the addresses.
+        // This call of `mmap` chooses, checks and reserves the addresses. The file is mapped later.
         let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
         let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: the addresses are new, or the program has given up these addresses with `MAP_FIXED`. The part is
-        // inside the mapping of the chip. With an old length of zero, `mremap` keeps the mapping of the chip and
-        // creates another mapping of the same file.
+        // SAFETY: the addresses are new, or the program allows their replacement by `MAP_FIXED`. The part is inside the
+        // mapping of the chip. If the old length is zero, `mremap` keeps the chip's mapping and creates a second
+        // mapping of the same file.
         unsafe {
             let start = real::mmap(address, length, libc::PROT_NONE, reserve, -1, 0);
             if start == libc::MAP_FAILED {
@@ -373,8 +376,8 @@ impl Memory {
             let of = self.placed.range(..=part.start).next_back();
             let (offset, file) = of.map_or((0, 0), |(begin, placed)| (part.start - begin, placed.file));
             mapped::add(Mapped { address: start.addr(), length, offset, access }, file);
-            // `MAP_LOCKED` and `MAP_POPULATE` only affect speed, so this function ignores the errors of `mlock` and
-            // `madvise`. If locking or populating fails, the system call `mmap` also reports no error.
+            // `MAP_LOCKED` and `MAP_POPULATE` only affect speed, so this function ignores errors of `mlock` and
+            // `madvise`. The kernel's `mmap` also ignores these errors.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
             } else if flags & libc::MAP_POPULATE != 0 {
@@ -394,7 +397,7 @@ fn map_at(
     offset: u64,
 ) -> Result<(), Errno> {
     let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
-    // SAFETY: a mapping of a buffer with the same length is at these addresses, and the part lies within the file.
+    // SAFETY: these addresses contain a mapping of a buffer, which this call replaces. The part is inside of the file.
     let start = unsafe { real::mmap(address, length, access, flags, descriptor, offset as libc::off_t) };
     kept_out_of_core_files(start, length).map(drop).map_err(|_| Errno(real::errno()))
 }
@@ -405,8 +408,8 @@ fn store(descriptor: c_int, at: u64, bytes: &[u8]) -> Result<(), Errno> {
     while done < bytes.len() {
         let rest = &bytes[done..];
         let place = (at + done as u64) as libc::off_t;
-        // SAFETY: the address and the length belong to a slice. The system call is used because this library defines
-        // `pwrite` itself.
+        // SAFETY: the address and the length belong to a slice. The code makes a system call instead of calling
+        // `pwrite`, because this library replaces `pwrite`.
         let count =
             unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, rest.as_ptr(), rest.len(), place) };
         match usize::try_from(count) {
@@ -459,7 +462,7 @@ mod tests {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let mapped = memory.map(&part, null_mut(), access, libc::MAP_SHARED).unwrap().cast::<u8>();
         let at = part.start as usize;
-        // SAFETY: the mapping is as long as the part, and the test does not unmap the mapping.
+        // SAFETY: the mapping contains the address, and the test does not unmap the mapping.
         let read = || unsafe { mapped.read_volatile() };
         let byte = |memory: &Memory| memory.read(at..at + 1)[0];
         memory.write(at, &[3]);
@@ -469,7 +472,7 @@ mod tests {
         memory.place(&range).unwrap();
         memory.write(at, &[4]);
         assert_eq!(read(), 3);
-        // SAFETY: the mapping is as long as the part, and the test does not unmap the mapping.
+        // SAFETY: the mapping contains the address, and the test does not unmap the mapping.
         unsafe { mapped.write_volatile(5) };
         assert_eq!((read(), byte(&memory)), (5, 4));
     }
@@ -485,7 +488,7 @@ mod tests {
         memory.write(start, &all);
         memory.discard(&range);
         assert!(read(&memory) == zeros && memory.parked.len() == 1);
-        // A new buffer of this size uses the kept file, although the new buffer is in another range.
+        // The new buffer has the size of the freed buffer and a different range. The new buffer uses the kept file.
         let other = 8 << 20..(8 << 20) + (1 << 17);
         memory.place(&other).unwrap();
         let at = other.start as usize;
@@ -498,8 +501,8 @@ mod tests {
         memory.write(start, &[1]);
         memory.discard(&half);
         assert_eq!((memory.parked.len(), read(&memory) == zeros), (1, true));
-        // The program maps this buffer. When the test then creates another buffer in the same range, the mapping still
-        // exists.
+        // The program maps this buffer. The mapping still exists when the test creates a second buffer in the same
+        // range.
         memory.place(&range).unwrap();
         memory.write(start, &all);
         let mapped = memory.map(&range, null_mut(), ACCESS, libc::MAP_SHARED).unwrap();
@@ -508,7 +511,7 @@ mod tests {
         // SAFETY: the mapping has `length` bytes.
         assert_eq!((memory.parked.len(), unsafe { mapped.cast::<u8>().read_volatile() }), (1, 7));
         memory.discard(&range);
-        // SAFETY: the test has created the mapping and does not use the mapping again.
+        // SAFETY: the test has created the mapping and does not use the mapping after this call.
         assert_eq!(unsafe { crate::files::munmap(mapped, length) }, 0);
         memory.place(&range).unwrap();
         assert!(memory.parked.is_empty() && read(&memory) == zeros);
@@ -523,7 +526,7 @@ mod tests {
         // SAFETY: the mapping has 64 KiB, and the test does not unmap the mapping.
         unsafe { mapped.add(9).write_volatile(7) };
         assert_eq!(chip.bytes(8..12), [0, 7, 0, 0]);
-        // The other bytes of the word keep the values that the program has written.
+        // The write changes only one byte of the word. The byte that the program has written keeps its value.
         assert!(chip.write(10, &[8]) && memory.read(8..12) == [0, 7, 8, 0]);
         // SAFETY: the mapping has 64 KiB, and the test does not unmap the mapping.
         assert_eq!(unsafe { [mapped.add(9).read_volatile(), mapped.add(10).read_volatile()] }, [7, 8]);

@@ -16,8 +16,8 @@ pub(crate) static SAID: Lock<BTreeSet<String>> = Lock::new(BTreeSet::new());
 /// Prints a message when the message occurs for the first time in this process.
 pub(crate) fn say_once(text: &str) {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    // In two cases, the lock cannot be taken: in a signal handler that interrupted this function, and in a process that
-    // was forked during this function. The message may then be printed again.
+    // This function cannot take the lock in two cases: in a signal handler that interrupted this function, and in a
+    // process that was forked during this function. In these cases, the function may print the message twice.
     let said = SAID.lock();
     let last = match said {
         Ok(mut said) => {
@@ -45,8 +45,8 @@ pub(crate) fn say_unusable() {
     }
 }
 
-/// Writes a line in one call, so that the lines of several threads do not mix. Errors are ignored. The lock of the
-/// standard library is not used, because this lock may never be released in a forked process.
+/// Writes a whole line with one system call, so that lines of different threads do not mix. Errors are ignored. The
+/// function does not use the lock of the standard library. In a forked process, that lock may never be released.
 fn write(line: &str) {
     // SAFETY: the address and the length belong to a string.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };

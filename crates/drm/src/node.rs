@@ -1,4 +1,4 @@
-//! The emulated device node after it is opened: its memory, its buffers and its chip.
+//! The emulated device node after a program has opened the node. The node has a memory, buffers and a chip.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -32,35 +32,35 @@ pub(crate) struct Node {
     state: Lock<State>,
 }
 
-/// The node as seen by one of its open files. The open file is the sender of a request and owns handles.
+/// The node, together with one open file of the node. The open file sends requests and owns handles.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     node: &'a Node,
     file: FileId,
 }
 
-/// State that requests change. A submission locks the state until the submission is executed, so other requests wait
-/// for the submission.
+/// State that requests change. The state is locked while a submission is executed, so all later requests wait for the
+/// submission.
 pub(crate) struct State {
     /// Contents of the buffers.
     pub(crate) memory: Memory,
     /// The buffers and the ranges of the buffers. No buffer has offset 0. If a driver forgets to set an address, the
     /// driver submits the address 0. This address is therefore never valid.
     pub(crate) buffers: Buffers,
-    /// The buffers that are shared with other processes.
+    /// The buffers that this process shares with other processes.
     pub(crate) shared: SharedBuffers,
     /// The emulated screen.
     pub(crate) screen: Screen,
     /// The chip that executes submissions, or `None` if submissions are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
-    /// Whether buffers were mapped or freed since the last call of [`State::share`].
+    /// Whether a buffer was mapped or freed after the last call of [`State::share`].
     shares: bool,
     /// Number of submissions that were accepted.
     pub(crate) submissions: u64,
     /// Number of submissions that ended in a reset of the chip.
     pub(crate) resets: u32,
-    /// Requests that the node does not answer. The key is the name of the request, and the value is the number of its
-    /// occurrences.
+    /// Requests that the node does not answer. The key is the name of the request. The value is the number of times
+    /// that a program has sent this request.
     pub(crate) unanswered: BTreeMap<String, u64>,
     /// Number of frames whose files could not be written.
     pub(crate) lost_frames: u64,
@@ -68,11 +68,11 @@ pub(crate) struct State {
     pub(crate) record: Record,
 }
 
-/// The node, or null before the node is opened. This variable is not a `OnceLock`. If a process forked while another
-/// thread set a `OnceLock`, the child would wait for the `OnceLock` forever.
+/// The node, or null before the node is opened. This variable is not a `OnceLock`. If one thread forked while another
+/// thread initialised a `OnceLock`, the child would wait for the `OnceLock` forever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
-/// The lock that a thread holds while the thread creates the node.
+/// A thread holds this lock during the creation of the node.
 pub(crate) static OPENING: Lock<()> = Lock::new(());
 
 /// Opens the node. Returns a descriptor for `ioctl`, `fstat` and `mmap`. `flags` are the flags of `open`.
@@ -112,17 +112,17 @@ fn first() -> Result<&'static Node, Errno> {
     Ok(node)
 }
 
-/// Returns the node if it was opened.
+/// Returns the node if a program has opened the node.
 pub(crate) fn opened() -> Option<&'static Node> {
-    // SAFETY: the pointer is null, or points to a node that is never freed and has only shared references.
+    // SAFETY: if the pointer is not null, the node behind the pointer is never freed and has only shared references.
     unsafe { NODE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the error for a request if the lock was not taken for the reason `why`.
+/// Returns the error for a request that could not take the lock. `why` is the reason.
 fn refused(why: Refused) -> Errno {
     match why {
-        // The result is never EBUSY, EAGAIN or EINTR, because libraries would repeat the request forever after these
-        // errors.
+        // The result is never EBUSY, EAGAIN or EINTR, because libraries repeat a request after these errors. The
+        // repetition would never end.
         Refused::Held => Errno(libc::EDEADLK),
         Refused::Orphaned | Refused::Late => {
             say_unusable();
@@ -137,8 +137,8 @@ pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
-/// Returns the node and the open file of a descriptor, even if another process has opened the file and sent the
-/// descriptor to this process. In that case, opens the node if necessary. See also [`of`].
+/// Returns the node and the open file of a descriptor. Another process may have opened the file and sent the descriptor
+/// to this process. In this case, the function opens the node if necessary. See also [`of`].
 pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     of(descriptor).or_else(|| {
         device::chosen()?;
@@ -150,7 +150,7 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     })
 }
 
-/// Whether files were closed while the node was in use. The buffers of these files are then not freed yet.
+/// Whether files were closed while the node was in use. If true, the buffers of the closed files still exist.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The process that last opened the node. A child of `vfork` shares the memory of this process, but has separate
@@ -162,8 +162,9 @@ fn own_process() -> bool {
     process::id() as i32 == PROCESS.load(Ordering::Relaxed)
 }
 
-/// Frees the buffers and framebuffers of open files whose last descriptor was closed. If the node is in use,
-/// [`end_closed_late`] frees these buffers and framebuffers at the end of the current request.
+/// Frees the buffers and framebuffers of open files whose last descriptor was closed. If the node is in use, this
+/// function frees nothing. In this case, [`end_closed_late`] frees the buffers and framebuffers at the end of the
+/// current request.
 pub(crate) fn end_closed() {
     let Some(node) = opened().filter(|_| own_process()) else { return };
     match node.lock_within(Duration::ZERO) {
@@ -216,8 +217,8 @@ impl Node {
         self.state.refusal().map_or(Ok(()), |why| Err(refused(why)))
     }
 
-    /// Locks the state. If this library panicked while the lock was held, later requests can still take the lock. The
-    /// panic was reported where it occurred, and the state is usable after the panic.
+    /// Locks the state. If the library panicked while a thread held the lock, later requests can still take the lock.
+    /// The library has already reported the panic, and the state is usable after the panic.
     ///
     /// # Panics
     /// Panics if [`Node::usable`] returns an error.
@@ -245,8 +246,8 @@ impl Node {
     }
 }
 
-/// Locks the state around a fork. Before the fork, all outstanding fills are stored, because parent and child share the
-/// memory but have separate lists of fills.
+/// Locks the state around a fork. The parent and the child share the memory but have separate lists of fills.
+/// Therefore, all outstanding fills are stored before the fork.
 impl AroundFork for Node {
     fn before(&self, most: Duration) -> bool {
         let Ok(state) = self.lock_within(most) else { return false };
@@ -305,11 +306,12 @@ impl Client<'_> {
         self.lock().screen.events(self.file)
     }
 
-    /// Maps a part of memory for the program, like `mmap` with these arguments.
+    /// Maps a part of memory for the program. The arguments are those of `mmap`.
     ///
     /// # Errors
-    /// The errors that the kernel returns: `EINVAL` for a private mapping or a part that no buffer contains, and
-    /// `EACCES` if this open file has no handle for the buffer. Also the errors of the C function `mmap`.
+    /// Returns the same errors as the kernel: `EINVAL` for a private mapping, and for a part that no buffer contains.
+    /// Returns `EACCES` if this open file has no handle of the buffer. Also returns the errors of the C function
+    /// `mmap`.
     pub(crate) fn map(
         &self,
         part: Range<u64>,
@@ -334,9 +336,8 @@ impl State {
     /// # Errors
     /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // The new buffer may need memory that still belongs to buffers of closed files. The file of this request is
-        // open and is on the list of open files. If the list has only one entry, the list therefore contains no closed
-        // file.
+        // Buffers of closed files may still occupy memory that the new buffer needs. The list of open files always
+        // contains the file of this request, which is open. Therefore, a list with one entry contains no closed file.
         if open_files::several() && own_process() {
             self.end_closed();
         }
@@ -348,7 +349,7 @@ impl State {
             return Err(Errno(libc::ENOMEM));
         }
         // Until now, the range may have contained the file of an earlier buffer. The file that the range contains now
-        // may have belonged to another buffer. The chip must therefore discard its copies of the contents of the range.
+        // may have belonged to another buffer. Therefore, the chip must discard cached contents of the range.
         self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }
@@ -389,12 +390,12 @@ impl State {
         self.shares |= self.buffers.set_mapped(range);
     }
 
-    /// Reports to the chip the parts of memory to which the program or other processes may write. Called before each
-    /// submission.
+    /// The program and other processes may write to parts of memory. This function reports these parts to the chip.
+    /// Called before each submission.
     pub(crate) fn share(&mut self) {
         let Some(gpu) = &mut self.gpu else { return };
         if fork::has_copies() {
-            // A forked process has its own chip, which may write to any part of the memory.
+            // A forked process has a separate chip. This chip may write to any part of the memory.
             gpu.share(None);
         } else if take(&mut self.shares) {
             let mapped = self.buffers.mapped();
@@ -447,7 +448,7 @@ mod tests {
     struct Keeping {
         kept: BTreeMap<usize, u8>,
         shared: Option<Vec<Range<usize>>>,
-        /// The first bytes of the buffers after the last submission, as the chip sees them.
+        /// The first byte of each buffer in the chip's cache, after the last submission.
         seen: Arc<Mutex<Vec<u8>>>,
     }
 
@@ -529,7 +530,7 @@ mod tests {
             self.client.map(part, null_mut(), access, libc::MAP_SHARED).unwrap().cast()
         }
 
-        /// Submits commands. Returns the first byte of the buffer, as the chip sees it.
+        /// Submits commands. Returns the first byte of the buffer in the chip's cache.
         fn submitted(&self, handle: u32, commands: &[u32]) -> u8 {
             let buffers = [self.range(handle)];
             let submission = Submission { commands, buffers: &buffers };
@@ -574,7 +575,7 @@ mod tests {
     }
 
     fn unmapped(start: *mut u8, length: u64) {
-        // SAFETY: the test has created the mapping and does not use the mapping again.
+        // SAFETY: the test has created the mapping and does not use the mapping after this call.
         assert_eq!(unsafe { munmap(start.cast(), length as usize) }, 0);
     }
 
@@ -592,10 +593,10 @@ mod tests {
         assert_eq!(tested.look(one), 0);
         tested.client.lock().replaced(&range);
         assert_eq!(tested.look(one), 9);
-        // The program writes through a new mapping. Below, the program writes through the same mapping again, after the
-        // chip has read 20 other buffers.
+        // The program writes through a new mapping. Then the chip reads 20 other buffers. After these reads, the
+        // program writes through the same mapping again.
         let map = tested.mapped(one);
-        // SAFETY: callers pass a mapping of a buffer, and unmap the mapping only later.
+        // SAFETY: callers pass a mapping of a buffer. The mapping still exists at the time of the call.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };
         write(map, 5);
         assert_eq!(tested.look(one), 5);
@@ -641,7 +642,7 @@ mod tests {
             assert_eq!(tested.look(two), 0, "the chip has the bytes of the new buffer");
             assert!(tested.is_zero(two));
             let map = tested.mapped(two);
-            // SAFETY: the mapping has `SIZE` bytes and is unmapped only after the test has used the mapping.
+            // SAFETY: the mapping has `SIZE` bytes. The test unmaps the mapping only after the last use.
             unsafe {
                 assert_eq!(std::slice::from_raw_parts(map, SIZE as usize), vec![0; SIZE as usize]);
                 map.write_volatile(8);
@@ -660,7 +661,7 @@ mod tests {
         }
         let tested = Tested::new();
         let read = |map: *mut u8| {
-            // SAFETY: callers pass a mapping of a buffer, or the part of a mapping that was not unmapped.
+            // SAFETY: callers pass a mapping of a buffer, or the still mapped part of a mapping.
             unsafe { map.read_volatile() }
         };
         let filled = |value: u32| {
@@ -735,7 +736,7 @@ mod tests {
             return;
         }
         let tested = Tested::new();
-        // SAFETY: callers pass a mapping of a whole buffer, and no thread writes to the buffer during the read.
+        // SAFETY: callers pass a mapping of a whole buffer. No thread writes to the buffer during the read.
         let bytes = |map: *mut u8| unsafe { std::slice::from_raw_parts(map, SIZE as usize) }.to_vec();
         let [one, two] = [(); 2].map(|()| tested.created(SIZE));
         tested.submitted(one, &[CLEAR | 1]);
@@ -761,7 +762,7 @@ mod tests {
         tested.submitted(one, &[CLEAR | 6]);
         tested.closed(one);
         assert!(bytes(map) == [6; SIZE as usize]);
-        // A child process with its own chip reads the buffer. Then the parent reads the buffer.
+        // A child process with a separate chip reads the buffer. Then the parent reads the buffer.
         NODE.store(std::ptr::from_ref(tested.client.node).cast_mut(), Ordering::Release);
         tested.submitted(two, &[CLEAR | 7]);
         assert_eq!(tested.stored(two), 5);
@@ -769,7 +770,7 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let code = if tested.stored(two) == 7 { 0 } else { 1 };
-            // SAFETY: the call ends the process without running the exit handlers of the test process.
+            // SAFETY: `_exit` ends the child process without running exit handlers.
             unsafe { libc::_exit(code) };
         }
         let mut status = 0;
@@ -802,8 +803,8 @@ mod tests {
             // SAFETY: the buffer for reads and writes has one byte. `_exit` ends the child without running the exit
             // handlers of the test process.
             unsafe {
-                // The child closes its write end of `down`. If the test process ends early, the read from `down` then
-                // returns, and the child ends.
+                // The child closes its write end of `down`. If the test process ends early, the read from `down`
+                // therefore returns, and the child ends.
                 libc::close(down[1]);
                 tested.submitted(one, &[3]);
                 libc::write(up[1], byte.as_ptr().cast(), 1);
@@ -822,13 +823,14 @@ mod tests {
         assert!(tested.is_zero(next));
         tested.submitted(next, &[9]);
         let mut status = 0;
-        // SAFETY: the buffer has one byte, and the status is a local integer.
+        // SAFETY: `byte` has one byte, and `status` is a local integer.
         unsafe {
             libc::write(down[1], byte.as_ptr().cast(), 1);
             assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
         }
         assert_eq!(status, 0, "the child's buffer has other bytes");
-        // The buffer was created after the fork, so only the parent has the buffer, and the file of the buffer is kept.
+        // The parent created the buffer after the fork, so the child does not have the buffer. The node therefore keeps
+        // the file of the buffer.
         tested.closed(next);
         assert_eq!(tested.parked(), SIZE);
     }

@@ -1,12 +1,12 @@
 //! Answers the requests of the `nouveau` driver to a render node.
 //!
 //! The address of a buffer on the chip is the offset of the buffer in the memory of all buffers. This address never
-//! changes. If a driver presumes an address for a buffer, the presumed address is therefore always correct. Each
-//! submission is executed before its request returns, so no buffer is ever in use.
+//! changes. If a driver presumes an address for a buffer, the presumed address is therefore always correct. A request
+//! that submits commands returns after the execution of the commands. Therefore, no buffer is in use between requests.
 //!
-//! The node reports interface version 1.3.1. Since version 24.3, Mesa contains the code of libdrm's nouveau library and
-//! requires at least this interface version. [`nvif`] creates the device and the objects of a channel. Channels and
-//! notifiers have their own requests.
+//! The node reports interface version 1.3.1. Since version 24.3, Mesa contains a copy of libdrm's nouveau library. This
+//! copy requires interface version 1.3.1 or later. [`nvif`] creates the device and the objects of a channel. Channels
+//! and notifiers have their own requests.
 
 mod nvif;
 
@@ -30,8 +30,8 @@ const GART: u64 = 1 << 30;
 const VRAM_DOMAIN: u32 = 2;
 const GART_DOMAIN: u32 = 4;
 
-/// Flags of a relocation. The flags select which part of an address the relocation stores, and whether the relocation
-/// adds a value for the domain. (`NOUVEAU_GEM_RELOC_*`)
+/// Flags of a relocation. `LOW` and `HIGH` select the part of the address that the relocation stores. `OR` adds a value
+/// for the domain. (`NOUVEAU_GEM_RELOC_*`)
 const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
@@ -48,7 +48,8 @@ const MOST_SEGMENTS: u32 = 512;
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer. For other requests, the errors that the kernel returns.
+/// `EINVAL` for a request that this node does not answer. For requests that the node answers, the same errors as the
+/// kernel.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
         VERSION => request
@@ -67,7 +68,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
             Ok(())
         }),
         NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
-        // The request needs no action, because the handle by which commands refer to the object contains the class of
+        // The request needs no action. Commands refer to the object by a handle, and the handle contains the class of
         // the object.
         NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
         NOUVEAU_NVIF => nvif::answer(node, request, argument),
@@ -107,7 +108,7 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
         // GRAPH_UNITS: masks of the processors and of the clusters that contain the processors. The size of the local
         // memory that drivers allocate depends on the numbers of processors and clusters.
         13 => 0x0300_00ff,
-        // PTIMER_TIME: the same value in every run, because results must not depend on the clock of the host.
+        // PTIMER_TIME: the value is constant, because results must not depend on the clock of the host.
         14 => 0,
         15 => 1, // HAS_BO_USAGE
         _ => return None,
@@ -116,7 +117,8 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
 
 /// Creates a buffer.
 fn make(state: &mut State, new: &mut NouveauNew) -> Result<(), Errno> {
-    // The words have the order of a `NouveauBuffer`: handle, domain, size, offset, map, tile mode, tile flags.
+    // The words are the fields of a `NouveauBuffer`, in this order: handle, domain, size, offset, map, tile mode, tile
+    // flags.
     let [_, domain, low, high, _, _, _, _, tile_mode, tile_flags] = new.buffer;
     let size = u64::from(low) | u64::from(high) << 32;
     if size > VRAM {
@@ -195,8 +197,8 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments: Result<Vec<_>, _> =
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
-    // The chip gets all buffers, not only the buffers in the list of the submission, because a launch may use buffers
-    // that an earlier submission has bound.
+    // A launch may use buffers that an earlier submission has bound. Therefore, the chip gets all buffers, not only the
+    // buffers in the list of this submission.
     let all = state.buffers.ranges().map(|range| range.start as usize..range.end as usize);
     let all: Vec<Range<usize>> = all.collect();
     for (place, word) in writes {
@@ -334,7 +336,7 @@ mod tests {
         assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
     }
 
-    /// Mesa 25.0 finds a chip and creates the objects of the chip with these calls.
+    /// Mesa 25.0 makes these calls to find a chip and to create the objects of the chip.
     #[test]
     fn the_device_and_objects_are_made_by_calls() {
         let node = node();

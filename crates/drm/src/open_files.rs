@@ -1,21 +1,21 @@
-//! The open files of the node. This file stores the descriptors of the open files, and detects when the last descriptor
-//! of an open file is closed.
+//! The open files of the node. This module stores the descriptors of the open files. The module also detects that a
+//! program has closed the last descriptor of an open file.
 //!
 //! An open file is a pipe. The program holds the read end. A completed page flip writes an event to the pipe. The read
 //! end does not support other operations. For example, the program cannot write to the read end, map or resize the read
-//! end, or change its file offset. All duplicates of the read end have the inode of the pipe, and no other descriptors
-//! have this inode.
+//! end, or change the file offset. The duplicates of the read end have the inode of the pipe. In the program, no
+//! further descriptors have this inode.
 //!
-//! This library holds the write end, which is called the *watch*. When this process and its children have closed all
-//! duplicates of the read end, the kernel reports an error condition on the watch. The kernel reports this condition no
-//! matter how the duplicates were closed.
+//! This library holds the write end, which is called the *watch*. After all processes have closed all duplicates of the
+//! read end, the kernel reports an error condition on the watch. The kernel reports this condition no matter how the
+//! duplicates were closed.
 //!
-//! A program may close the watch and open another file with the same descriptor number. Before each use of the watch,
-//! the library therefore compares the inode of the descriptor with the inode of the pipe. If the watch was closed, the
-//! library opens the watch again through a descriptor of the program.
+//! A program may close the watch and open another file with the same descriptor number. Therefore, the library checks
+//! before each use that the inode of the watch is the inode of the pipe. If the program has closed the watch, the
+//! library opens a new watch through a descriptor of the program.
 //!
-//! The lookup of a descriptor does not take a lock and does not allocate, because `fstat`, `mmap` and `close` look up
-//! descriptors.
+//! `fstat`, `mmap` and `close` look up descriptors. Therefore, the lookup of a descriptor does not take a lock and does
+//! not allocate.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -72,8 +72,8 @@ pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
 }
 
 /// The path by which an open file was opened. The number of each variant is the mode of the pipe's inode. Another
-/// process recognizes the file by this mode (see `sockets.rs`), because programs do not set the sticky bit of a pipe.
-/// The mode allows all users to write, because a process of another user may open a watch.
+/// process recognizes the file by this mode (see `sockets.rs`). The mode has the sticky bit, which programs do not set
+/// for a pipe. The mode allows all users to write, because a process of another user may open a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
     /// The path of the render node.
@@ -95,8 +95,8 @@ pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
 /// The errors of the C function `pipe`.
 pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
-    // `exec` always closes the descriptor, even without `O_CLOEXEC`, because the program that `exec` starts has no
-    // node. SAFETY: the array has room for two descriptors.
+    // `exec` always closes the descriptor, even if the program did not request `O_CLOEXEC`. The program that `exec`
+    // starts cannot use the descriptor. SAFETY: the array has room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
     }
@@ -125,8 +125,8 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
         let errno = real::errno();
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
-        // This process opens its own watch. Without this watch, the pipe would have no write end once the process that
-        // opened the file has ended. A read of the pipe would then return the end of the file.
+        // This process opens a second watch. With only one watch, the pipe would lose its write end at the end of the
+        // process with this watch. After the loss, a read of the pipe would return the end of the file.
         places().find(is_file).and_then(|place| place.watch_or_anew(descriptor));
         real::set_errno(errno);
     }
@@ -182,8 +182,8 @@ impl FileSlot {
         (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
     }
 
-    /// Returns the watch. If the program has closed the watch, opens the watch again through another descriptor of the
-    /// pipe.
+    /// Returns the watch. If the program has closed the watch, opens a new watch through `descriptor`, a descriptor of
+    /// the pipe.
     fn watch_or_anew(&self, descriptor: c_int) -> Option<c_int> {
         let lost = self.watch.load(Ordering::Acquire);
         let known = self.watch();
@@ -192,7 +192,8 @@ impl FileSlot {
         }
         let path = format!("/proc/self/fd/{descriptor}\0");
         let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        // SAFETY: the path is a C string. The system call is used because this library defines `openat` itself.
+        // SAFETY: the path is a C string. The code makes a system call instead of calling `openat`, because this
+        // library replaces `openat`.
         let made =
             unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) } as c_int;
         if made < 0 {
@@ -200,7 +201,7 @@ impl FileSlot {
         }
         let made = moved_away(made);
         if self.watch.compare_exchange(lost, made, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            // Another thread has stored its descriptor first, so this thread closes its own descriptor.
+            // Another thread has already stored a watch, so this thread closes the watch that this thread opened.
             real::close_own(made);
         }
         self.watch()
@@ -249,8 +250,8 @@ pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
     let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
     let written = {
         let event: *const ScreenEvent = event;
-        // SAFETY: the address and the length belong to the event. The system call is used because this library defines
-        // `write` itself.
+        // SAFETY: the address and the length belong to the event. The code makes a system call instead of calling
+        // `write`, because this library replaces `write`.
         unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<ScreenEvent>()) }
     };
     // The event is either written completely or not at all, because a write of up to `PIPE_BUF` bytes is atomic.
@@ -280,7 +281,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes sure that only one test runs at a time, because all tests share the list of open files of the process.
+    /// Ensures that only one test runs at a time. All tests share the process's list of open files.
     fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -315,7 +316,7 @@ mod tests {
         let file = of(descriptor).unwrap();
         let watch = place(file).watch().unwrap();
         let mut others: [c_int; 2] = [NONE; 2];
-        // SAFETY: the array has room for two descriptors, and the other calls do not access memory.
+        // SAFETY: the array has room for two descriptors. The calls after `pipe` do not access memory.
         unsafe {
             assert_eq!(libc::pipe(others.as_mut_ptr()), 0);
             assert_eq!(libc::dup2(others[1], watch), watch);

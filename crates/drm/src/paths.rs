@@ -1,9 +1,9 @@
-//! The paths of the node, the input devices and the terminal, for programs that examine these paths without opening
-//! them. The paths are `/dev/dri/card0`, `/dev/dri/renderD128`, `/dev/input/event0`, `/dev/input/event1`, their
-//! folders, `/dev/tty0` and `/dev/tty1`.
+//! The paths of the node, of the input devices and of the terminal. The functions in this file examine a path without
+//! opening the path. The paths are `/dev/dri/card0`, `/dev/dri/renderD128`, `/dev/input/event0`, `/dev/input/event1`,
+//! their folders, `/dev/tty0` and `/dev/tty1`.
 //!
-//! For these paths, the functions in this file return the results that the kernel returns for a real device. For other
-//! paths, the functions in this file call the functions of the C library.
+//! For an emulated path, a function returns the result that the kernel returns for a real device. For any other path, a
+//! function calls the C library's function with the same name.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -20,7 +20,7 @@ use crate::user;
 
 /// The path of the render node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path by which programs open the node if the programs use the screen of the node.
+/// Programs that use the screen open the node by this path.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// The paths of the input devices.
@@ -61,8 +61,8 @@ const PATHS: [(&CStr, NodePath); 10] = [
 ];
 
 impl NodePath {
-    /// Returns the object that a path names. Returns `None` if no chip is selected. For a path that is not emulated,
-    /// this function does not allocate, because memory allocators also open files.
+    /// Returns the object that a path names. Returns `None` if no chip is selected. Memory allocators also open files.
+    /// Therefore, this function does not allocate for a path that is not emulated.
     pub(crate) fn at(path: *const c_char) -> Option<NodePath> {
         let address = path.expose_provenance() as u64;
         // This check excludes almost all paths.
@@ -95,8 +95,8 @@ impl NodePath {
         }
     }
 
-    /// Returns the object that a path names. If `flags` contains `AT_EMPTY_PATH`, an empty path names the descriptor
-    /// itself.
+    /// Returns the object that a path names. If `flags` contains `AT_EMPTY_PATH`, an empty path names the object of the
+    /// descriptor `folder`.
     fn beside_or_itself(folder: c_int, path: *const c_char, flags: c_int) -> Option<NodePath> {
         let is_empty = || path.is_null() || user::is_start(path.expose_provenance() as u64, b"\0");
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty() {
@@ -142,8 +142,8 @@ pub(crate) const CARD_NUMBER: libc::dev_t = libc::makedev(MAJOR, 0);
 pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
     [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
 
-/// Whether this process has used a descriptor of an emulated folder. If this value is false, functions that list a
-/// folder need not check the descriptor of the folder.
+/// Whether this process has used a descriptor of an emulated folder. If false, functions that list a folder need not
+/// check whether the folder is emulated.
 pub(crate) static FOLDER_SEEN: AtomicBool = AtomicBool::new(false);
 
 /// Returns the emulated folder that a descriptor represents. Returns `None` if the descriptor represents no emulated
@@ -204,9 +204,9 @@ pub(crate) fn describe(named: NodePath, status: &mut libc::stat) {
 
 const _: () = assert!(size_of::<libc::stat>() == size_of::<libc::stat64>(), "the structures are the same");
 
-// SAFETY: the structure consists of integers only, and has fields for its padding.
+// SAFETY: all fields of the structure are integers. The structure has fields in place of padding.
 unsafe impl Plain for libc::stat {}
-// SAFETY: the structure consists of integers only, and has fields for its padding.
+// SAFETY: all fields of the structure are integers. The structure has fields in place of padding.
 unsafe impl Plain for libc::statx {}
 
 /// Writes a structure to memory of the program. Returns 0, or -1 with `errno`.
@@ -412,9 +412,9 @@ attributes! {
 /// `room` must be null or have enough bytes for the path.
 unsafe fn resolved(path: *const c_char, room: *mut c_char) -> Option<*mut c_char> {
     let named = NodePath::at(path)?;
-    // In the table, a path without a slash at its end precedes the same path with a slash.
+    // The table contains some paths twice: first without a slash at the end, and then with the slash.
     let (text, _) = PATHS.iter().find(|(_, other)| *other == named)?;
-    // SAFETY: `room` is null or has enough bytes for the path, and the path is a C string.
+    // SAFETY: `room` is null or has enough bytes for the canonical form, and `text` is a C string.
     Some(unsafe {
         if room.is_null() { libc::strdup(text.as_ptr()) } else { libc::strcpy(room, text.as_ptr()) }
     })

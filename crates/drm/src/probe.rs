@@ -1,13 +1,14 @@
-//! The probe. The probe examines or measures a driver in a process that loads this library but runs no OpenGL program.
+//! The probe. The probe examines or measures a driver in a process without an OpenGL program. This library must be
+//! loaded in the process.
 //!
-//! If one of the following environment variables is set, a process that loads this library creates an OpenGL context
-//! without a surface before `main`. The process then prints one JSON object, and ends. The exit status is 0. After an
-//! error, the exit status is 1, and the object only has the field `error`.
+//! The probe runs if one of the following environment variables is set. Before `main`, the probe creates an OpenGL
+//! context without a surface, prints one JSON object, and ends the process. The exit status is 0. After an error, the
+//! exit status is 1, and the object only has the field `error`.
 //!
 //! | variable | printed fields |
 //! |---|---|
-//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version` of the OpenGL context. If the value is `opencl`, prints the name and the version of the OpenCL device instead, and creates no OpenGL context. `reconverge drm` starts itself with this variable |
-//! | `RECONVERGE_DRM_LOAD` | `renderer` and `version`, and the processor time (`processor`) and wall time (`wall`) of each frame of the [load](crate::loads) with this name. If the value is `list`, only the list of `loads`. `reconverge bench --draw` starts itself with this variable |
+//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version` of the OpenGL context. With the value `opencl`, the fields are the name and the version of the OpenCL device, and no OpenGL context is created. `reconverge drm` sets this variable in a child process |
+//! | `RECONVERGE_DRM_LOAD` | `renderer` and `version`. The value is the name of a [load](crate::loads). For each frame of the load, also the processor time (`processor`) and the wall time (`wall`). If the value is `list`, only the list of `loads`. `reconverge bench --draw` sets this variable in a child process |
 
 use std::io::Write;
 
@@ -20,8 +21,8 @@ use crate::{cl, json, loads, report};
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
-    // SAFETY: the names are C strings. The code does not use the corresponding function of `std`, because that function
-    // allocates, and this code runs in every process.
+    // SAFETY: the names are C strings. `std::env::var_os` would allocate memory. This code runs in every process that
+    // loads the library, and therefore must not allocate.
     let is_set = |name: &std::ffi::CStr| !unsafe { libc::getenv(name.as_ptr()) }.is_null();
     let loads = is_set(c"RECONVERGE_DRM_LOAD");
     if !loads && !is_set(c"RECONVERGE_DRM_PROBE") {

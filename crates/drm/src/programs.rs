@@ -1,10 +1,11 @@
 //! Writes each program that the chip runs to a file. Other commands can read the files.
 //!
 //! The folder is the value of `RECONVERGE_DRM_PROGRAMS`. The name of a file is CHIP-STAGE-NUMBER. The number is a hash
-//! of the content. Programs of R600 and R700 are written as words (`.hex`). Other programs are written as source text
-//! (`.s`), with the registers or the address of the program. Several processes can use the folder, because a process
-//! does not rewrite a file that already has the right content. Fetch shaders are not written, because all fetch shaders
-//! are in one buffer, and the end of each fetch shader is unknown.
+//! of the content. Programs of R600 and R700 are written as words (`.hex`). Programs of R300 to R500 and of NVIDIA
+//! chips are written as source text (`.s`). The text contains the registers or the address of the program. If a file
+//! already has the right content, a process does not write the file again. Therefore, several processes can use the
+//! folder at the same time. Fetch shaders are not written. All fetch shaders are in one buffer, and the end of a fetch
+//! shader in the buffer is unknown.
 
 use std::collections::HashSet;
 use std::io;
@@ -32,7 +33,7 @@ impl Programs {
         &self.folder
     }
 
-    /// Writes a vertex, geometry or pixel program, unless the program was written before.
+    /// Writes a vertex, geometry or pixel program. Does nothing if the program was already written.
     ///
     /// # Errors
     /// The operating system reports an error.

@@ -1,10 +1,10 @@
 //! Answers the requests of the `radeon` driver to a render node, except for submissions.
 //!
-//! The node reports that hardware is absent if the hardware is not emulated. Hierarchical depth (HyperZ), CMASK, and
-//! all rings other than the graphics ring are not emulated. The node reports the same numbers of pipes and backends for
-//! every chip. A driver derives two layouts from these numbers. The first layout is the layout of tiled surfaces.
-//! Programs do not see this layout. The second layout is the layout of the results of an occlusion query. Such a query
-//! has one result per backend ([`BACKENDS`]).
+//! The node reports that hardware is absent if the hardware is not emulated. The node emulates neither hierarchical
+//! depth (HyperZ) nor CMASK, and no ring except the graphics ring. The node reports the same numbers of pipes and
+//! backends for every chip. A driver derives two layouts from these numbers. The first layout is the layout of tiled
+//! surfaces. Programs do not see this layout. The second layout is the layout of the results of an occlusion query. An
+//! occlusion query has one result per backend ([`BACKENDS`]).
 
 use std::ffi::c_void;
 
@@ -29,10 +29,11 @@ pub(crate) const BACKENDS: u32 = 4;
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for a request that this node does not answer. For other requests, the errors that the kernel returns.
+/// `EINVAL` for a request that this node does not answer. For requests that the node answers, the same errors as the
+/// kernel.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
-        // Version 2.50 of the kernel driver is the last version that supported these chips.
+        // In the kernel, version 2.50 is the last version of the driver for these chips.
         VERSION => request
             .exchange(argument, |version| describe(node.device().board.driver, "emulated Radeon", version)),
         GEM_INFO => request.exchange(argument, |info| {
@@ -57,7 +58,8 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
             (tiling.flags, tiling.pitch) = (buffer.tiling, buffer.pitch);
             Ok(())
         }),
-        // Each submission is executed before its request returns, so no buffer is ever in use.
+        // The request of a submission returns after the execution of the submission. Therefore, this request need not
+        // wait.
         GEM_WAIT_IDLE => request.exchange(argument, |wait: &mut GemBusy| {
             node.lock().buffers.get(wait.handle)?;
             Ok(())
@@ -111,14 +113,14 @@ fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     let buffer = state.buffers.get_mut(operation.handle)?;
     match operation.operation {
         0 => operation.value = u64::from(buffer.domain),
-        // Stores only the three bits that select memory domains, as the kernel does.
+        // Like the kernel, this code stores only the three bits that select memory domains.
         1 => buffer.domain = operation.value as u32 & 7,
         _ => return Err(Errno(libc::EINVAL)),
     }
     Ok(())
 }
 
-/// A result of `INFO`. The result has the same size as the result that the kernel returns.
+/// A result of `INFO`. The kernel returns a result of the same size.
 enum Answer {
     Word(u32),
     Long(u64),
@@ -149,7 +151,7 @@ fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
         0x0b => Word(8),                            // NUM_TILE_PIPES
         0x0d => Word(0),                            // BACKEND_MAP
         0x10 => Word(8),                            // MAX_PIPES
-        // TIMESTAMP: the same value in every run, because results must not depend on the clock of the host.
+        // TIMESTAMP: the value is constant, because results must not depend on the clock of the host.
         0x11 => Long(0),
         0x12 => Word(1),                                     // MAX_SE
         0x15 => Word(0),                                     // RING_WORKING: only the graphics ring works
@@ -176,8 +178,8 @@ mod tests {
     use crate::device::Device;
     use crate::node::Node;
 
-    /// A chip whose first command selects the operation. 0 stores the second command at the start of the first buffer,
-    /// 1 traps, and any other command panics.
+    /// A chip whose first command selects the operation. The command 0 stores the second command at the start of the
+    /// first buffer. The command 1 traps. All further commands panic.
     struct Storing;
 
     impl Gpu for Storing {

@@ -17,8 +17,8 @@ impl Symbol {
         Symbol { name, found: AtomicPtr::new(null_mut()) }
     }
 
-    /// Returns the address of the function in the libraries that were loaded after this library. Returns null if none
-    /// of these libraries defines the function. Does not allocate.
+    /// Returns the address of the function in the libraries that were loaded after this library. Returns null if no
+    /// later library defines the function. Does not allocate.
     pub(crate) fn address(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
         if !known.is_null() {
@@ -36,8 +36,8 @@ impl Symbol {
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is never closed, so libudev stays loaded as long as this library
-        // stores the address.
+        // SAFETY: names are C strings. The handle is never closed. Therefore, libudev stays loaded, and the stored
+        // address stays valid.
         let found = unsafe {
             let libudev = libc::dlopen(c"libudev.so.1".as_ptr(), libc::RTLD_LAZY);
             if libudev.is_null() { null_mut() } else { libc::dlsym(libudev, self.name.as_ptr()) }
@@ -46,16 +46,15 @@ impl Symbol {
         found
     }
 
-    /// Returns the address of the function in libdrm. After this library was loaded, another library may have loaded
-    /// libdrm for its own use only. This function also finds such a private libdrm. [`Symbol::address`] does not find a
-    /// private libdrm.
+    /// Returns the address of the function in libdrm. After the start of the process, a library may have loaded libdrm
+    /// for private use. This function also finds a private libdrm. [`Symbol::address`] does not find a private libdrm.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is never closed, so libdrm stays loaded as long as this library
-        // stores the address.
+        // SAFETY: names are C strings. The handle is never closed. Therefore, libdrm stays loaded, and the stored
+        // address stays valid.
         let found = unsafe {
             let libdrm = libc::dlopen(c"libdrm.so.2".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             if libdrm.is_null() { null_mut() } else { libc::dlsym(libdrm, self.name.as_ptr()) }
@@ -79,8 +78,8 @@ pub(crate) fn set_errno(errno: c_int) {
 
 /// Calls a [`Symbol`] with typed arguments. If no library defines the function, the result is the value after `else`.
 ///
-/// If a thread is cancelled in a function such as `write`, the C library unwinds the frames of all callers of the
-/// function. The frames of the callers therefore must not own values with destructors.
+/// If a thread is cancelled in a function such as `write`, the C library unwinds all frames of the thread. Therefore,
+/// no caller of the function may own a value with a destructor.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;
@@ -88,21 +87,22 @@ macro_rules! call {
             $missing
         } else {
             type Function = unsafe extern "C-unwind" fn($($kind),* $(, $rest)?) -> $answer;
-            // SAFETY: the symbol has this type in the library that defines the symbol. The caller ensures that the
-            // arguments are valid.
+            // SAFETY: the library that defines the symbol defines the symbol as a function of this type. The caller
+            // ensures that the arguments are valid.
             unsafe { std::mem::transmute::<*mut c_void, Function>(address)($($argument),*) }
         }
     }};
 }
 pub(crate) use call;
 
-/// Sets `errno` to `ENOSYS` and returns -1. A call of a function that no other library defines has this result.
+/// Sets `errno` to `ENOSYS` and returns -1. A function of this library has this result if no other library defines the
+/// function.
 pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1
 }
 
-/// A function that opens a file by its path, with flags and a mode.
+/// A function that opens a file. The arguments are a path, flags and a mode.
 pub(crate) struct Opening(Symbol);
 
 pub(crate) static OPEN: Opening = Opening(Symbol::new(c"open"));
@@ -165,8 +165,8 @@ static WRITEV: Symbol = Symbol::new(c"writev");
 static PWRITE: Symbol = Symbol::new(c"pwrite");
 static FALLOCATE: Symbol = Symbol::new(c"fallocate");
 
-/// When this library is loaded, looks up the functions that programs call between `fork` and `exec`. In a child
-/// process, a later lookup could wait for a lock that another thread of the parent held.
+/// Runs when this library is loaded. Looks up the functions that programs call between `fork` and `exec`. In the child
+/// process, a lookup could wait forever. During the fork, a thread of the parent may hold a lock that the lookup needs.
 #[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
 #[cfg_attr(test, allow(dead_code))]
 static WHEN_LOADED: extern "C" fn() = when_loaded;
@@ -186,7 +186,7 @@ pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
-/// Makes the system call `close_range`. The C library has a function for this system call only since version 2.34.
+/// Makes the system call `close_range`. glibc before version 2.34 has no function for this system call.
 ///
 /// # Safety
 /// The caller must meet the requirements of `close_range`.
@@ -198,8 +198,7 @@ pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c
 /// # Safety
 /// The caller must meet the requirements of `closefrom`.
 pub(crate) unsafe fn closefrom(first: c_int) {
-    // The C library has `closefrom` only since version 2.34. SAFETY: the caller meets the requirements of this
-    // function.
+    // glibc before version 2.34 has no `closefrom`. SAFETY: the caller meets the requirements of this function.
     let missing = || unsafe { _ = close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
     call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else missing());
 }
@@ -274,15 +273,16 @@ pub(crate) unsafe fn fallocate(
     )
 }
 
-/// Closes a descriptor of this library. Makes the system call, because this library defines `close` itself.
+/// Closes a descriptor of this library. The code makes a system call instead of calling `close`, because this library
+/// replaces `close`.
 pub(crate) fn close_own(descriptor: c_int) {
     // SAFETY: the system call does not access memory. The caller opened the descriptor and does not use the descriptor
     // again.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// Makes the system call `mmap`. The code does not use the function of the C library, because the lookup of that
-/// function may allocate, and memory allocators call `mmap`.
+/// Makes the system call `mmap`. The code does not look up the C library's `mmap`. The lookup may allocate memory, and
+/// memory allocators call `mmap`.
 ///
 /// # Safety
 /// The caller must meet the requirements of `mmap`.

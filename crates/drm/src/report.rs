@@ -2,22 +2,22 @@
 //!
 //! The report is a list of lines. The process appends these lines to the file `RECONVERGE_DRM_REPORT`. Each line is a
 //! JSON object. The process appends a line when the node is first opened and when the process ends. The process also
-//! appends a line at the first reset of the chip, and each time that the number of resets has doubled since the
-//! previous line for a reset. If a process is killed or calls `_exit`, the process does not append a line when the
-//! process ends.
+//! appends a line at the first reset of the chip. After this line, the process appends a line each time that the number
+//! of resets has doubled. If a process is killed or calls `_exit`, the process does not append a line when the process
+//! ends.
 //!
-//! Every line has all fields. If several lines have the same `pid` and `opened`, the last of these lines is valid. A
-//! forked process reports its own use, beginning with its first request.
+//! Every line has all fields. If several lines have the same `pid` and `opened`, only the last of these lines is valid.
+//! A forked process appends separate lines. The lines of the forked process count only requests of the forked process.
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `pid`, `opened` | the process, and the time at which the process opened the node, in nanoseconds since 1970 |
+//! | `pid`, `opened` | the id of the process, and the time at which the process opened the node. The time is in nanoseconds since 1970 |
 //! | `complete` | `false` if counts are missing, for example because the process ended in the middle of a request. The missing counts belong to the fields `unknown`, `unanswered`, `uncaptured` and `lost` |
 //! | `chip`, `executes` | the emulated chip, and whether submissions are executed |
 //! | `submissions`, `resets` | number of submissions, and number of submissions that reset the chip |
 //! | `draws` | number of draws that were executed. This is also the number of the last draw |
 //! | `unknown` | operations that the chip does not emulate, with their number of occurrences (`Gpu::unknown`) |
-//! | `captured`, `uncaptured` | number of launch files that were written, and the reasons why other launch files were not written. Each reason has its number of occurrences |
+//! | `captured`, `uncaptured` | number of written launch files, and the reasons why launch files were not written. Each reason has a number of occurrences |
 //! | `patched` | number of positions in programs at which words were replaced, counted at each start of a program |
 //! | `frames`, `pictures` | number of frames that were shown, and number of frames that were written to files |
 //! | `lost` | numbers of frames, recorded frames, programs and surfaces that could not be written, and number of captures that ended early |
@@ -93,8 +93,8 @@ impl Numbers {
     }
 }
 
-/// The process id of this report, and copies of the counts in the report. A thread that cannot take the lock of the
-/// node can read these copies.
+/// The process id of this report, and copies of the counts in the report. If a thread cannot take the lock of the node,
+/// the thread reads these copies.
 static LIVE: Live = Live {
     process: AtomicU32::new(0),
     opened: AtomicU64::new(0),
@@ -152,7 +152,7 @@ pub(crate) fn begin(node: &Node) {
         state.record.line.reserve(LINE);
         append(node.device(), &mut state);
     }
-    // SAFETY: the function exists until the process ends, because this library is not unloaded before that time.
+    // SAFETY: `end` exists until the process ends, because this library is never unloaded.
     unsafe { libc::atexit(end) };
 }
 
@@ -216,8 +216,8 @@ fn append(device: &Device, state: &mut State) {
 
 fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Result {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
-    // The lock is not available in a process that was forked while another thread changed the counts. The line then
-    // does not contain these counts.
+    // If this process was forked while another thread changed the counts, the lock is not available. In this case, the
+    // line does not contain these counts.
     let counts = device.watch.counts.lock_within(EXIT).ok();
     write_numbers(line, device, state.gpu.is_some(), counts.is_some(), numbers)?;
     let mut unknown = json::Object::new(line, ", \"unknown\": ");
@@ -244,8 +244,8 @@ fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Re
     Ok(())
 }
 
-/// Calls `visit` for each operation that this process has used and that the chip does not emulate. The arguments of
-/// `visit` are the name of the operation, and the number of occurrences of the operation.
+/// Calls `visit` for each unsupported operation that this process has used. The arguments of `visit` are the name of
+/// the operation, and the number of occurrences of the operation.
 fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     let Some(gpu) = &state.gpu else { return };
     gpu.each_unknown(&mut |name, count| {
@@ -256,7 +256,7 @@ fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     });
 }
 
-/// Returns the number of resets in this process, and the number of different operations that the chip does not emulate.
+/// Returns two numbers for this process: the number of resets, and the number of different unsupported operations.
 pub(crate) fn troubles(state: &State) -> [u64; 2] {
     let mut unknown = 0;
     each_unknown(state, &mut |_, _| unknown += 1);
@@ -309,7 +309,7 @@ fn write_numbers(
     )
 }
 
-/// Appends a line in one write, so that the lines of several processes do not mix.
+/// Appends a line with one write, so that lines of different processes do not mix.
 fn written(path: &Path, line: &[u8]) {
     if let Err(error) = file(path).and_then(|mut file| whole::append(&mut file, line)) {
         say_once(&format!("RECONVERGE_DRM_REPORT {}: {error}; no report is written", path.display()));

@@ -1,20 +1,19 @@
 //! The screen of the emulated board. The screen consists of one output with one connector, framebuffers, and the
 //! displayed picture.
 //!
-//! A frame is shown as soon as a program requests the frame. A page flip completes before its request returns, and the
-//! event of the flip is queued for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not
-//! depend on the clock of the host.
+//! A frame is shown as soon as a program requests the frame. A page flip is complete when the request returns. The
+//! request queues an event for `drmHandleEvent`. No request waits for a refresh of the screen, so frames do not depend
+//! on the clock of the host.
 //!
-//! The screen shows a frame after a mode change, after a flip, after a report that the shown framebuffer has changed,
-//! and after every other request that changes the picture. These other requests concern the cursor, the gamma table,
-//! the power, and the removal of the framebuffer on the screen. If an open file is closed, the screen shows no new
-//! frame, and the last picture stays.
+//! The screen shows a frame after each request that changes the picture. Examples are a mode change, a flip, a report
+//! that the shown framebuffer has changed, a change of the cursor, the gamma table or the power, and the removal of the
+//! shown framebuffer. If an open file is closed, the screen shows no new frame, and the last picture stays.
 //!
 //! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written to this folder. The files are named
-//! `frame-0001.ppm` and so on. The pixels in a file begin with the upper row. If another process has used these names,
-//! the files are named `frame-p2-0001.ppm` and so on. A file is either complete or absent, see [`whole`](crate::whole).
-//! The report counts the frames and the files. `RECONVERGE_DRM_RECORD` names a file that records the frames.
-//! `RECONVERGE_DRM_WINDOW` names the folder with the sockets of a window that shows the frames.
+//! `frame-0001.ppm` and so on. The pixels in a file begin with the upper row. If files of another process already have
+//! these names, this process uses the names `frame-p2-0001.ppm` and so on. A file is either complete or absent, see
+//! [`whole`](crate::whole). The report counts the frames and the files. `RECONVERGE_DRM_RECORD` names a file that
+//! records the frames. `RECONVERGE_DRM_WINDOW` names the folder with the sockets of a window that shows the frames.
 //!
 //! | module | contents |
 //! |---|---|
@@ -26,8 +25,8 @@
 //! | `window` | the connection to the window that shows the frames |
 //! | `vblank` | the frame count, and events |
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. The screen does not support atomic requests, leases,
-//! scaling, or planes other than the plane of the screen.
+//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. The screen does not support atomic requests, leases
+//! or scaling, and has only one plane.
 
 mod frames;
 mod modes;
@@ -63,7 +62,7 @@ const CONNECTOR: u32 = 3;
 const PLANE: u32 = 4;
 /// The last identifier that does not belong to a framebuffer.
 const LAST: u32 = 31;
-/// If the framebuffer field of a request has this value, the framebuffer on the screen does not change.
+/// This value in the framebuffer field of a request means that the screen keeps its framebuffer.
 const UNCHANGED: u32 = u32::MAX;
 
 /// The kinds of the encoder and of the connector, and the status of a connected connector. (`DRM_MODE_ENCODER_TMDS`,
@@ -129,10 +128,11 @@ pub(crate) struct Screen {
     /// Data that programs have stored. The key is the identifier of the data. Each value consists of the open file that
     /// stored the data, and of the data.
     blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
-    /// The open files of programs that handle planes of all kinds. Only these programs get a list of planes.
+    /// The open files of programs that handle planes of all kinds. Only a program that handles planes of all kinds gets
+    /// a list of planes.
     universal: BTreeSet<FileId>,
-    /// The frame count. A request that waits for a later count sets the frame count to this later count at once, see
-    /// [`vblank`].
+    /// The frame count. If a request waits for a later count, the request sets the frame count to the later count and
+    /// does not wait, see [`vblank`].
     count: u64,
     /// Number of frames that were shown.
     pub(crate) frames: u64,
@@ -140,9 +140,9 @@ pub(crate) struct Screen {
     pub(crate) pictures: u64,
     /// Number of frames that could not be recorded.
     pub(crate) unrecorded: u64,
-    /// Number of this process in the names of its frame files.
+    /// Number of this process. The names of this process's frame files contain the number.
     process: u32,
-    /// Number of frames that the parent of this process had shown before the fork.
+    /// Number of frames that the parent process showed before the fork.
     others: u64,
     /// Number of unread events for the open file of the current request.
     unread: usize,
@@ -153,7 +153,7 @@ pub(crate) struct Screen {
 /// The mode of the screen, and the framebuffer on the screen.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
-    /// The identifier of the framebuffer, or 0 while the plane of the screen is off.
+    /// The identifier of the shown framebuffer, or 0 if the plane of the screen is off.
     framebuffer: u32,
     mode: ModeInfo,
     /// Position of the screen's first pixel within the framebuffer.
@@ -244,7 +244,8 @@ impl Screen {
     }
 }
 
-/// Answers a request about the screen or about the control of the screen. Returns `None` for any other request.
+/// Answers a request about the screen or about the control of the screen. Returns `None` if the request concerns
+/// neither.
 pub(crate) fn answer(
     node: &Client<'_>,
     descriptor: c_int,
@@ -266,7 +267,7 @@ pub(crate) fn answer(
             }),
             PRIME_HANDLE_TO_FD => request.exchange(argument, |asked| shared::export(&mut node.lock(), asked)),
             PRIME_FD_TO_HANDLE => request.exchange(argument, |asked| shared::import(&mut node.lock(), asked)),
-            // These requests always succeed, because no other process can control the emulated screen.
+            // SET_MASTER and DROP_MASTER always succeed, because no other process can control the emulated screen.
             SET_MASTER | DROP_MASTER => Ok(()),
             GET_MAGIC => request.exchange(argument, |magic: &mut Magic| {
                 magic.magic = 1;
@@ -471,8 +472,8 @@ fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Err
 }
 
 /// If the program has room for all values, stores all values at `address`. Otherwise, stores no values. In both cases,
-/// sets `count` to the number of all values. The kernel stores the modes and the encoders of a connector and the
-/// formats of a plane in this way. For other lists, see [`give`].
+/// sets `count` to the number of all values. The kernel does the same for three lists: the modes of a connector, the
+/// encoders of a connector, and the formats of a plane. For other lists, see [`give`].
 fn give_all<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     if *count as usize >= values.len() {
         user::write_list(address, values)?;
@@ -581,8 +582,8 @@ fn remove(state: &mut State, id: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `CLOSEFB`. Closes a framebuffer. If the screen shows the framebuffer, the framebuffer is only removed when the
-/// screen shows another framebuffer.
+/// `CLOSEFB`. Closes a framebuffer. If the screen shows the framebuffer, the framebuffer continues to exist until the
+/// screen shows a different framebuffer.
 ///
 /// # Errors
 /// `ENOENT` if another open file created the framebuffer, or if the framebuffer was already closed.
@@ -604,8 +605,8 @@ fn close(state: &mut State, id: u32) -> Result<(), Errno> {
 /// Shows another framebuffer of the same size.
 fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
-    // For some flags, the kernel interprets the field `padding` as a frame count. Only drivers with
-    // `DRM_CAP_PAGE_FLIP_TARGET` support these flags.
+    // With some flags, `padding` is a frame count. The kernel supports these flags only for drivers with
+    // `DRM_CAP_PAGE_FLIP_TARGET`.
     if asked.flags & !(FLIP_EVENT | FLIP_ASYNC) != 0 || asked.padding != 0 {
         return Err(Errno(libc::EINVAL));
     }
@@ -626,13 +627,13 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Shows a framebuffer on the plane of the screen, or switches the plane off. If the plane is off, the screen keeps its
-/// mode.
+/// Shows a framebuffer on the plane of the screen. Without a framebuffer, switches the plane off. Switching the plane
+/// off does not change the mode of the screen.
 ///
 /// # Errors
-/// `EINVAL` if the plane would scale the part of the framebuffer, or if the part would not fill the screen. The plane
-/// supports neither of these two cases. On a Radeon, a request without a framebuffer also fails with `EINVAL` (the
-/// kernel's `drm_plane_helper.c`).
+/// `EINVAL` if the plane would scale the framebuffer, or if the framebuffer would not fill the screen. The plane
+/// supports neither case. On a Radeon, `EINVAL` is also the error of a request without a framebuffer (the kernel's
+/// `drm_plane_helper.c`).
 fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     known(asked.plane, PLANE)?;
     if asked.framebuffer == 0 {
@@ -758,7 +759,7 @@ fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
     if [dumb.width, dumb.height, dumb.bits].contains(&0) || dumb.bits > u32::MAX - 8 {
         return Err(Errno(libc::EINVAL));
     }
-    // The pitch and the size must fit in 32 bits. There is no other limit for the width and the height.
+    // The pitch and the size must fit in 32 bits. The width and the height have no other limit.
     let row = dumb.width.checked_mul(bytes).filter(|row| row.checked_mul(dumb.height).is_some());
     dumb.pitch = row.and_then(|row| row.checked_next_multiple_of(256)).ok_or(Errno(libc::EINVAL))?;
     dumb.size = u64::from(dumb.pitch) * u64::from(dumb.height);

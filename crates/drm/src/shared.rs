@@ -7,22 +7,21 @@
 //! chip 1 reads and writes  \____ the same pages ____/   chip 2 reads and writes
 //! ```
 //!
-//! A program requests the file of a buffer (PRIME) and sends the file to another process. Each process executes its own
-//! submissions before their requests return. A buffer therefore contains the results of all submissions when another
+//! A program requests the file of a buffer (PRIME) and sends the file to another process. In each process, the request
+//! of a submission returns after the execution of the submission. Therefore, a buffer contains all results when another
 //! process uses the buffer, and no fence is needed.
 //!
 //! Before an export, the file of a buffer has no descriptor, see [`memory`](crate::memory). The export copies the
-//! buffer into a new file with a descriptor, and maps the new file instead of the old file. The new file is mapped for
-//! the chip, and at each address at which the program has mapped the buffer. The name of the new file contains the
-//! domain, the tiling and the pitch. The driver stored these data with the buffer before the export. The file cannot be
-//! resized, so no process can remove pages that another process uses.
+//! buffer into a new file with a descriptor. After the copy, the chip's mapping and all mappings of the program refer
+//! to the new file instead of the old file. The name of the new file contains the domain, the tiling and the pitch.
+//! Before the export, the driver has set the domain, the tiling and the pitch. The file cannot be resized, so no
+//! process can remove pages that another process uses.
 //!
-//! When the last mapping of the file is removed and the last descriptor of the file is closed, the kernel frees the
-//! pages of the file. If a process is killed, the kernel removes the mappings and closes the descriptors of the
-//! process.
+//! The kernel frees the pages of the file after the last mapping was removed and the last descriptor was closed. If a
+//! process is killed, the kernel removes the mappings and closes the descriptors of the process.
 //!
-//! Sources: the kernel's `drm_prime.c`, libdrm's `xf86drm.c`, and Mesa 22.3.6. libdrm and Mesa determine the size of a
-//! buffer with `lseek`.
+//! Sources: the kernel's `drm_prime.c`, libdrm's `xf86drm.c`, and Mesa 22.3.6. To determine the size of a buffer,
+//! libdrm and Mesa call `lseek`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
@@ -53,7 +52,7 @@ struct SharedBuffer {
     descriptor: c_int,
 }
 
-/// The identity of a file among all file systems: the device and the inode of the file.
+/// The device and the inode of a file. These two numbers identify the file among the files of all file systems.
 type FileKey = (libc::dev_t, libc::ino_t);
 
 /// Returns the identity of a descriptor's file.
@@ -68,8 +67,8 @@ pub(crate) struct SharedBuffers {
 }
 
 impl SharedBuffers {
-    /// Closes the file of a buffer that is freed, if the buffer is shared. Other processes keep their own descriptors
-    /// of the file.
+    /// Closes the file of a buffer that is freed, if the buffer is shared. Descriptors of the file in other processes
+    /// stay open.
     pub(crate) fn end(&mut self, buffer: BufferId) {
         for (key, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
             // The program may have closed the descriptor and opened another file with the same number.
@@ -80,7 +79,7 @@ impl SharedBuffers {
     }
 }
 
-/// Data that the driver stored with a buffer before its export. The name of the buffer's file contains these data.
+/// Data that the driver stored with a buffer before the buffer was exported. The name of the file contains these data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stored {
     domain: u32,
@@ -169,8 +168,8 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
     }
 }
 
-/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. A process has one buffer for each file, and each
-/// open file of the node has one handle of that buffer.
+/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. A process has one buffer for each imported file.
+/// Each open file of the node has at most one handle of the buffer.
 ///
 /// # Errors
 /// `EBADF` for an unknown descriptor. `EINVAL` if the file is not a buffer file. Also the errors of creating a buffer.
@@ -214,9 +213,9 @@ pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
     Ok(())
 }
 
-/// Answers a request to the file of a buffer. Returns `None` for other files. The requests that mark the beginning and
-/// the end of an access by the processor (`DMA_BUF_IOCTL_SYNC`) do nothing. Requests for fences fail, as in kernels
-/// before 6.0.
+/// Answers a request to the file of a buffer. Returns `None` for other files. `DMA_BUF_IOCTL_SYNC`, which marks the
+/// beginning or the end of an access by the processor, does nothing. Requests for fences fail, as in kernels before
+/// 6.0.
 pub(crate) fn answer(descriptor: c_int, request: Request) -> Option<Result<(), Errno>> {
     Stored::of_file(descriptor)?;
     Some(if request.number() == DMA_BUF_SYNC { Ok(()) } else { Err(Errno(libc::ENOTTY)) })
@@ -280,8 +279,8 @@ mod tests {
             assert_eq!((buffer.domain, buffer.tiling, buffer.pitch), (4, 3, 512));
             assert_eq!(state.buffers.mapped().count(), 1, "others write to it");
         }
-        // Each process reads the bytes that the other process writes. The mapping `mapped` is older than the export.
-        // Both processes also read the bytes that the program writes through `mapped`.
+        // The two processes read each other's writes. The mapping `mapped` is older than the export. Both processes
+        // also read the bytes that the program writes through `mapped`.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
         // SAFETY: the mapping is larger than three bytes, and the test does not unmap the mapping.
@@ -297,7 +296,7 @@ mod tests {
         assert!(one.lock().shared.files.is_empty());
     }
 
-    /// As in the kernel's `drm_gem_prime_fd_to_handle`, a file has one buffer, and an open file has one handle for the
+    /// Source: the kernel's `drm_gem_prime_fd_to_handle`. A file has one buffer, and an open file has one handle of the
     /// buffer.
     #[test]
     fn a_file_has_one_handle_in_an_open_file() {

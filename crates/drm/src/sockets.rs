@@ -3,8 +3,8 @@
 //! The mark is the mode of the socket's inode, which `fchmod` sets and `fstat` returns. The kernel does not use the
 //! mode of a socket without a path. Duplicates of a descriptor have the same mark. A descriptor keeps the mark after
 //! `exec`, and in another process that receives the descriptor. Therefore, no list of descriptors is needed. The signal
-//! of the open file (`F_SETSIG`) would also be suitable as a mark, but the kernel would then send this signal instead
-//! of `SIGIO`.
+//! of an open file (`F_SETSIG`) is not suitable as a mark, because the kernel would send this signal instead of
+//! `SIGIO`.
 
 use std::ffi::{c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -24,9 +24,9 @@ pub(crate) enum Mark {
     Terminal = 3,
 }
 
-/// Returns the mode of a socket that has the mark `mark`. The sticky bit distinguishes this mode from the modes of
-/// other sockets. The lowest bits are the access mode of the device. These bits are needed because the kernel opens
-/// every socket for reading and writing.
+/// Returns the mode of a socket that has the mark `mark`. The modes of other sockets do not have the sticky bit. The
+/// lowest bits are the access mode of the device. The mode contains the access mode because the kernel opens every
+/// socket for reading and writing.
 fn mode(mark: Mark, flags: c_int) -> libc::mode_t {
     libc::S_IFSOCK | libc::S_ISVTX | (mark as libc::mode_t) << 3 | (flags & libc::O_ACCMODE) as libc::mode_t
 }

@@ -218,7 +218,7 @@ fn ring_name(ring: u32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Reads a submission that consists of the given chunks. Each entry contains the kind and the words of a chunk.
+    /// Reads a submission from the chunks of the submission. Each entry contains the kind and the words of a chunk.
     fn taken(buffers: &Buffers, given: &[(u32, &[u32])]) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
         let chunk = |(id, words): &(u32, &[u32])| Chunk {
             id: *id,

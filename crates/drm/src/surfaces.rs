@@ -1,7 +1,7 @@
 //! For `reconverge piglit --compare`, records the contents of surfaces after each draw that stores into the surfaces.
 //!
 //! The folder contains the file `surfaces.jsonl`. This file has a JSON object for each draw that stores into a surface.
-//! The objects are in the order of the draws and have these fields:
+//! The objects are in the order of the draws. An object has these fields:
 //!
 //! | field | contents |
 //! |---|---|

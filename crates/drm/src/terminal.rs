@@ -1,9 +1,9 @@
-//! The virtual terminal of the emulated screen. Its path is `/dev/tty1`. The machine has no other terminal, so the path
-//! `/dev/tty0` names the same terminal.
+//! The virtual terminal of the emulated screen. Its path is `/dev/tty1`. `/dev/tty0` names the same terminal, because
+//! only one terminal exists.
 //!
-//! A program that shows pictures without a window system first acquires a terminal. The kernel then draws no text on
-//! the screen, and shells receive no keys. On the emulated screen, no other program draws or reads keys, so the
-//! terminal only stores its mode. Each process has its own mode.
+//! A program that shows pictures without a window system first acquires a terminal. While the program has the terminal,
+//! the kernel draws no text on the screen, and shells receive no keys. The emulated screen has no text and no shells,
+//! so the emulated terminal only stores a mode. Each process has a separate mode.
 //!
 //! Source: the kernel's `include/uapi/linux/vt.h` and `kd.h`.
 
@@ -40,14 +40,15 @@ static SWITCH: AtomicU64 = AtomicU64::new(0);
 #[repr(C)]
 struct SwitchMode(u64);
 
-/// The structure `vt_stat`: the number of the shown terminal, a signal, and a mask of the terminals in use.
+/// The structure `vt_stat`. The fields are the number of the shown terminal, a signal, and a mask of the terminals in
+/// use.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct TerminalState([u16; 3]);
 
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: all fields of the type are integers, and the type has no padding.
 unsafe impl Plain for SwitchMode {}
-// SAFETY: the type consists of integers only, without padding.
+// SAFETY: all fields of the type are integers, and the type has no padding.
 unsafe impl Plain for TerminalState {}
 
 /// Opens the terminal. `flags` are the flags of `open`.
@@ -78,7 +79,7 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to the terminal.
 ///
 /// # Errors
-/// `EFAULT` if the argument cannot be read or written. `ENXIO` for another terminal. `ENOTTY` for any other request.
+/// `EFAULT` if the argument cannot be read or written. `ENXIO` for another terminal. `ENOTTY` for an unknown request.
 pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, Errno> {
     let address = argument.expose_provenance() as u64;
     match request {
@@ -96,8 +97,8 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
         0x4b65 | 0x4b32 | 0x4b51 | 0x5605 | 0x5608 | 0x560b | 0x560c => (),
         // VT_OPENQRY
         0x5600 => user::write(address, &NUMBER)?,
-        // VT_GETMODE and VT_SETMODE. VT_SETMODE only stores the mode, because there is no other terminal to which the
-        // screen could switch.
+        // VT_GETMODE and VT_SETMODE. VT_SETMODE only stores the mode, because the screen cannot switch to another
+        // terminal.
         0x5601 => user::write(address, &SwitchMode(SWITCH.load(Ordering::Relaxed)))?,
         0x5602 => {
             let SwitchMode(mode) = user::read(address)?;

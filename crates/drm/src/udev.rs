@@ -1,8 +1,8 @@
 //! The functions of libudev, for programs that use libudev to search for devices.
 //!
-//! If a chip is selected, this library implements all functions of libudev. A program therefore never passes an object
-//! of this library to libudev, or an object of libudev to this library. `udev/tree.rs` defines the devices. Devices are
-//! not added or removed later. If no chip is selected, all calls are passed to libudev.
+//! If a chip is selected, this library implements all functions of libudev. Therefore, a program never passes an object
+//! of this library to libudev. A program also never passes an object of libudev to this library. `udev/tree.rs` defines
+//! the devices. Devices are not added or removed later. If no chip is selected, all calls are passed to libudev.
 //!
 //! A program calls the functions of this library instead of the functions of libudev in two cases. In the first case,
 //! the program is linked with libudev. In the second case, the program looks up the functions in all libraries
@@ -95,7 +95,7 @@ impl Counted for UdevDevice {
     }
 
     fn end(&mut self) {
-        // SAFETY: the pointer is null, or points to a device to which this device holds a reference.
+        // SAFETY: `parent` is null, or points to a device. This object owns a reference to the device.
         unsafe { give_back(self.parent) };
     }
 }
@@ -133,7 +133,7 @@ unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
 /// # Safety
 /// The caller must meet the requirements of [`refer`].
 unsafe fn give_back<T: Counted>(object: *mut T) -> *mut T {
-    // SAFETY: `object` is null or a pointer that this library returned. If this is the last reference, no other code
+    // SAFETY: `object` is null or a pointer that this library returned. After the last reference is dropped, no code
     // uses the object.
     unsafe {
         if object.as_ref().is_some_and(|it| it.references().fetch_sub(1, Ordering::AcqRel) == 1) {
@@ -174,8 +174,8 @@ fn fails<T: Nothing>(errno: c_int) -> T {
     T::NOTHING
 }
 
-/// Defines functions of libudev. If no chip is selected, each of these functions calls the function of the same name in
-/// libudev.
+/// Defines functions of libudev. If no chip is selected, each defined function calls libudev's function with the same
+/// name.
 macro_rules! functions {
     ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty $ours:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "`.")]
@@ -196,7 +196,8 @@ macro_rules! functions {
                     ($($argument),*), else fails::<$answer>(libc::ENOSYS)
                 );
             }
-            // SAFETY: the caller passes objects and strings that are null or valid, as libudev requires.
+            // SAFETY: libudev requires that objects and strings are null or valid, and the caller meets this
+            // requirement.
             #[allow(unused_unsafe, reason = "not every function accesses an object")]
             unsafe { $ours }
         }
@@ -208,7 +209,7 @@ macro_rules! functions {
 /// # Safety
 /// `text` must be null or a C string.
 unsafe fn text(text: *const c_char) -> Option<CString> {
-    // SAFETY: `text` is not null, so it is a C string.
+    // SAFETY: `text` is null or a C string, and this branch has excluded null.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
 }
 
@@ -242,10 +243,10 @@ unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'stat
 
 /// Returns the emulated devices of this process.
 fn tree() -> &'static Tree {
-    // This variable is not a `OnceLock`. If a process forked while another thread set a `OnceLock`, the child would
-    // wait for the `OnceLock` forever.
+    // This variable is not a `OnceLock`. If one thread forked while another thread initialised a `OnceLock`, the child
+    // would wait for the `OnceLock` forever.
     static TREE: AtomicPtr<Tree> = AtomicPtr::new(null_mut());
-    // SAFETY: the pointer is null, or points to a value that is never freed and has only shared references.
+    // SAFETY: if the pointer is not null, the value behind the pointer is never freed and has only shared references.
     if let Some(tree) = unsafe { TREE.load(Ordering::Acquire).as_ref() } {
         return tree;
     }
@@ -254,7 +255,7 @@ fn tree() -> &'static Tree {
         Ok(_) => made,
         Err(other) => other,
     };
-    // SAFETY: the pointer refers to a value that is never freed and has only shared references.
+    // SAFETY: the value behind the pointer is never freed and has only shared references.
     unsafe { &*tree }
 }
 
@@ -269,10 +270,11 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
 }
 
 /// Returns whether an entry matches all rules. A search may have several rules for subsystems, several rules for
-/// properties and several rules for names. The entry need only match one rule of each of these kinds.
+/// properties and several rules for names. If a search has several rules of the same kind, an entry must match at least
+/// one rule of this kind.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
     // Each kind of rules for subsystems, properties or names has two flags. The first flag is set if a rule of this
-    // kind exists. The second flag is set if one of the rules of this kind matches.
+    // kind exists. The second flag is set if the entry matches a rule of this kind.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -291,8 +293,8 @@ fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
             | SearchRule::Tag(_)
             | SearchRule::Below(_) => continue,
             SearchRule::Subsystem(name) => (0, fits(name, entry.subsystem)),
-            // In libudev, a rule without a value only matches a property without a value. All properties of the
-            // emulated devices have values, so such a rule never matches.
+            // In libudev, a rule without a value matches only properties without a value. All properties of the
+            // emulated devices have values. Therefore, a rule without a value never matches.
             SearchRule::Property(name, value) => (
                 1,
                 value.is_some()
@@ -372,14 +374,14 @@ fn of_id(id: &CStr) -> Option<&'static UdevEntry> {
     }
 }
 
-/// Encodes a string for the name of a link. ASCII letters, digits, some punctuation, and all valid UTF-8 characters
-/// outside ASCII remain. Other bytes become `\xNN`. (`encode_devnode_name`)
+/// Encodes a string for the name of a link. The function keeps ASCII letters, digits, some punctuation, and all valid
+/// non-ASCII characters of UTF-8. Each remaining byte becomes `\xNN`. (`encode_devnode_name`)
 fn encoded(text: &[u8]) -> Vec<u8> {
     let is_kept =
         |letter: char| letter.is_ascii_alphanumeric() || !letter.is_ascii() || "#+-.:=@_".contains(letter);
     let hex = |byte: u8| format!("\\x{byte:02x}");
     let chunk = |chunk: Utf8Chunk<'_>| -> String {
-        // In a chunk of valid UTF-8, only ASCII characters need to be encoded.
+        // In valid UTF-8, the function encodes only ASCII characters.
         let valid = chunk.valid().chars();
         let valid = valid.map(|letter| if is_kept(letter) { letter.to_string() } else { hex(letter as u8) });
         valid.chain(chunk.invalid().iter().copied().map(hex)).collect()
@@ -714,8 +716,8 @@ mod tests {
         // Xorg searches for several subsystems at once.
         assert_eq!(found(&[subsystem(c"input"), subsystem(c"tty"), subsystem(c"drm")]).len(), 6);
         let property = SearchRule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
-        // The device `event1` and its parent device `input1` both have the property, because systemd's rules set the
-        // property for both devices.
+        // systemd's rules set the property for the device `event1` and for the parent device `input1`. Therefore, both
+        // devices have the property.
         assert_eq!(found(&[property]), ["input1", "event1"]);
         let attribute = SearchRule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
         assert_eq!(found(&[attribute]), ["0000:01:00.0"]);
@@ -738,7 +740,7 @@ mod tests {
     #[test]
     fn signs_that_a_name_may_not_have_are_encoded() {
         assert_eq!(encoded(b"A b/c-\\"), b"A\\x20b\\x2fc-\\x5c");
-        // systemd's libudev 252 was observed to keep valid UTF-8 and to encode other bytes.
+        // In an experiment, systemd's libudev 252 kept valid UTF-8 and encoded all other bytes.
         assert_eq!(encoded(b"\xc3\xa4\xff!"), b"\xc3\xa4\\xff\\x21");
     }
 }

@@ -5,12 +5,12 @@
 //!
 //! | bytes | method |
 //! |---|---|
-//! | few | the kernel checks each page, and then this library copies the bytes |
+//! | few | the kernel checks each page. Then this library copies the bytes |
 //! | many | `process_vm_readv` and `process_vm_writev` on this process. These calls check addresses |
-//! | many, if a sandbox forbids these calls | a pipe. `read` and `write` on the pipe check addresses |
+//! | many, if a sandbox forbids `process_vm_readv` | a pipe. `read` and `write` on the pipe check addresses |
 //!
-//! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. These copies take 5.6
-//! us with the second method, and a tenth of this time with the first method (an AMD EPYC).
+//! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. On an AMD EPYC, the
+//! second method takes 5.6 us for these copies. The first method takes a tenth of this time.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -94,7 +94,7 @@ pub(crate) fn is_start(address: u64, text: &[u8]) -> bool {
     let mut found = [0_u8; MOST];
     let found = &mut found[..text.len()];
     // The function first reads the part of the string that is in the first page. A string that is shorter than `text`
-    // may end in this page, and the next page may not exist.
+    // may end in the first page, and the next page may not exist.
     let first = text.len().min((PAGE - address % PAGE) as usize);
     let (head, tail) = found.split_at_mut(first);
     let same = copy(Way::FromProgram, &[(address, head.len())], head.as_mut_ptr()).is_ok()
@@ -118,11 +118,12 @@ type Part = (u64, usize);
 /// Maximum number of parts per system call.
 const PARTS: usize = 8;
 
-/// If the parts have at most this number of bytes, this library uses the first method of the module's table.
+/// If the parts have at most this number of bytes in total, the library uses the first method in the table at the start
+/// of this module.
 const FEW: usize = PAGE as usize;
 
-/// Copies parts of the program's memory to `ours`, or copies `ours` to these parts. `ours` must have room for all parts
-/// in order. Only [`Way::FromProgram`] writes to `ours`.
+/// Copies parts of the program's memory to `ours`, or copies `ours` to parts of the program's memory. `ours` must have
+/// room for all parts in order. Only [`Way::FromProgram`] writes to `ours`.
 fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut at = 0;
     for parts in parts.chunks(PARTS) {
@@ -146,15 +147,15 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Size in bytes of a set of signals. To check a page, the kernel reads a set of signals from the page, or writes a set
-/// of signals to the page.
+/// Size in bytes of a set of signals. A check is a system call that reads a set of signals from a page, or writes a set
+/// of signals to a page.
 const SET: u64 = 8;
 
 /// Copies parts after the kernel has checked the pages of the parts. Returns `ENOSYS` if the kernel cannot check a
 /// page.
 ///
-/// Another thread of the program may remove a page after the check. The copy then raises a signal, as an access by the
-/// program itself would.
+/// Another thread of the program may remove a page after the check. In this case, the copy raises a signal. An access
+/// by the program would raise the same signal.
 fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let errno = real::errno();
     let checked = parts.iter().try_for_each(|part| check(way, part));
@@ -163,9 +164,8 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut start = 0;
     for (address, count) in parts {
         let (theirs, ours) = (pointer(*address), ours.wrapping_add(start));
-        // SAFETY: the kernel has just read from or written to each page of the part, and `ours` has room for the part.
-        // The parts do not overlap with `ours`, because the program does not have the address of `ours`. The elements
-        // are bytes.
+        // SAFETY: the kernel has just accessed each page of the part, and `ours` has room for the part. The parts do
+        // not overlap with `ours`, because the program does not have the address of `ours`. The elements are bytes.
         unsafe {
             match way {
                 Way::FromProgram => std::ptr::copy(theirs, ours, *count),
@@ -178,14 +178,14 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 }
 
 thread_local! {
-    /// While a call of the program to this library runs, this value is the address of a variable of the called
-    /// function. At other times, this value is 0.
+    /// While a function of this library runs a request of the program, this value is the address of a local variable of
+    /// the function. Between requests, the value is 0.
     static CALLED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs the function that handles a request of the program. While this function runs, [`CALLED`] marks the end of the
-/// stack. Most arguments of requests are on the program's stack, close to the frame of this function. The pages of
-/// these arguments need no check. A check would take 4 % of the time of a small draw.
+/// Runs the function that handles a request of the program. While this function runs, [`CALLED`] is the address of the
+/// end of the program's stack. Most arguments of requests are on the program's stack, close to the frame of this
+/// function. Pages of the program's stack need no check. A check would take 4 % of the time of a small draw.
 pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     /// Restores the previous value of `CALLED`, also after a panic.
     struct Restored(u64);
@@ -200,7 +200,7 @@ pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
 }
 
 /// Maximum number of stack bytes that a call uses. If the distance between a frame and [`CALLED`] is larger, the frame
-/// is on another stack. Such a frame belongs to a signal handler that interrupted the call.
+/// is on another stack. A signal handler that interrupted the call can have a frame on another stack.
 const DEEPEST: u64 = 1 << 15;
 
 /// Returns a range of addresses that are certainly on the stack. The range starts at `own`, a variable of this library.
@@ -225,7 +225,8 @@ fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     while at < end {
         let next = (at - at % PAGE).checked_add(PAGE).ok_or(fault)?.min(end);
         let inside = at.next_multiple_of(SET);
-        // The check of a read may also read bytes next to the part, because these bytes are in the same page.
+        // Before a read, the check may also read bytes outside of the part. These bytes are in the same page as the
+        // part.
         let (set, writes) = match way {
             Way::ToProgram if inside + SET <= next => (inside, true),
             Way::FromProgram | Way::ToProgram => (at - at % SET, false),
@@ -260,7 +261,7 @@ fn pointer(address: u64) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(address as usize)
 }
 
-/// Copies up to [`PARTS`] parts with one system call that accesses the memory of this process.
+/// Copies up to [`PARTS`] parts with one system call. The system call accesses the memory of this process.
 fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let count = length(parts);
     if count == 0 {
@@ -272,8 +273,8 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
         *place = libc::iovec { iov_base: pointer(*address).cast::<c_void>(), iov_len: *count };
     }
     let (local, remote, number) = (&raw const local, remote.as_ptr(), parts.len() as _);
-    // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed these
-    // addresses, and the program itself could read from and write to these addresses.
+    // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed the addresses,
+    // and can access the same memory directly.
     let copied = unsafe {
         let process = libc::getpid();
         match way {
@@ -300,8 +301,8 @@ fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> 
             Way::FromProgram => (theirs, ours),
             Way::ToProgram => (ours, theirs),
         };
-        // SAFETY: the part of `ours` has enough bytes, and the kernel checks the addresses of the program. The system
-        // calls are used because this library defines `write` itself.
+        // SAFETY: the part of `ours` has enough bytes, and the kernel checks the addresses of the program. The code
+        // makes system calls instead of calling `write`, because this library replaces `write`.
         let (written, read) = unsafe {
             let written = libc::syscall(libc::SYS_write, ends[1], from, bytes);
             (written, if written < 0 { -1 } else { libc::syscall(libc::SYS_read, ends[0], to, bytes) })
@@ -337,7 +338,7 @@ mod tests {
     /// Returns the address of a page with this protection. The page after the returned page does not exist.
     fn page(protection: c_int) -> u64 {
         let length = 2 * PAGE as usize;
-        // SAFETY: the kernel chooses new addresses, and no other code uses these addresses.
+        // SAFETY: the kernel chooses unused addresses for the new mapping.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let start = libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0);

@@ -25,8 +25,8 @@ pub(crate) struct Watch {
     pub(crate) capture_from: u64,
     /// The program words that are replaced, and the new words.
     pub(crate) patch: Option<Patch>,
-    /// The folder to which the contents of surfaces are written after draws, and the number of the draw whose surfaces
-    /// are written completely.
+    /// The folder for the contents of surfaces after draws, and a draw number. After the draw with this number, the
+    /// library writes complete surfaces.
     pub(crate) surfaces: Option<(PathBuf, Option<u64>)>,
     /// The folder to which programs are written.
     pub(crate) programs: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct Counts {
 }
 
 impl Watch {
-    /// Changes the counts that have names. Does nothing in a process that was forked while another thread changed these
+    /// Changes the counts that have names. Does nothing if the process was forked while another thread changed the
     /// counts.
     fn counted(&self, change: impl FnOnce(&mut Counts)) {
         if let Ok(mut counts) = self.counts.lock() {

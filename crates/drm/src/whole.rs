@@ -1,7 +1,8 @@
 //! Writes files that are either complete or absent.
 //!
-//! A file is first written as `.NAME.PID-RANDOM.part` in the same folder, and then renamed to `NAME`. The temporary
-//! file is always a new file, so links are not followed. If the process is killed, the temporary file remains.
+//! A function first writes a temporary file `.NAME.PID-RANDOM.part` in the same folder. The function then renames the
+//! file to `NAME`. The temporary file is always a new file, so links are not followed. If the process is killed, the
+//! temporary file remains.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -61,8 +62,8 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => error,
         };
-        // A partial line would make the next line unreadable. The partial line is therefore removed, unless another
-        // process has appended a line in the meantime.
+        // A partial line would make the next line unreadable. Therefore, the code removes the partial line. If another
+        // process has meanwhile appended a line, the partial line stays.
         if list.metadata().is_ok_and(|about| about.len() == before + written as u64) {
             let _ = list.set_len(before);
         }
@@ -102,9 +103,9 @@ fn random(number: u32) -> u64 {
     if got == bytes.len() as isize { u64::from_ne_bytes(bytes) } else { u64::from(number) }
 }
 
-/// Closes a file. Some file systems only report errors of earlier writes when the file is closed.
+/// Closes a file. On some file systems, only the close reports errors of earlier writes.
 fn closed(file: File) -> io::Result<()> {
-    // SAFETY: `into_raw_fd` returns a descriptor that no other value owns.
+    // SAFETY: `into_raw_fd` returns a descriptor, and no value owns this descriptor.
     if unsafe { libc::close(file.into_raw_fd()) } != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -176,8 +177,8 @@ pub(crate) mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Runs a test again in a child process that cannot write files of more than `most` bytes. In the child, a write
-    /// beyond this size fails like a write on a full disk. Returns true in the child.
+    /// Starts a child process that runs only the test `test`. The child cannot write files of more than `most` bytes.
+    /// In the child, a write beyond this size fails like a write on a full disk. Returns true in the child.
     pub(crate) fn on_a_full_disk(test: &str, most: u64) -> bool {
         const NAME: &str = "RECONVERGE_TEST_FULL_DISK";
         if std::env::var_os(NAME).is_none() {

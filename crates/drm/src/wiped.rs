@@ -1,13 +1,13 @@
-//! A page that reads as zeros in every copy of the process, no matter how the process was copied.
+//! A page that reads as zeros in each copy of the process. A copy may be the result of `fork` or `clone`.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The words of the page. In a copy of the process, all words are zero until the copy stores other values.
+/// The words of the page. In a copy of the process, all words are zero until the copy writes to the page.
 pub(crate) struct Wiped {
     /// The value is 1 in a process that uses the node, see [`copied`](crate::fork::copied).
     pub(crate) mark: AtomicU32,
-    /// The value is 1 in the process that created the page, if the kernel clears the page in copies.
+    /// The value is 1 in the process that created the page if the kernel clears copies of the page.
     pub(crate) is_original: AtomicU32,
 }
 
@@ -15,7 +15,7 @@ static PAGE: AtomicPtr<Wiped> = AtomicPtr::new(null_mut());
 
 /// Returns the page, if [`begin`] has created the page.
 pub(crate) fn page() -> Option<&'static Wiped> {
-    // SAFETY: the pointer is null, or points to the start of a page that is never unmapped.
+    // SAFETY: if the pointer is not null, the pointer is the address of a page that is never unmapped.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 

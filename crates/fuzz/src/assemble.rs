@@ -1,5 +1,6 @@
 //! Targets for any text. The assembler must return either a program or errors with positions in the text. If the
-//! assembler returns a program, the printed text of the program must assemble to the same program.
+//! assembler returns a program, a printer converts the program to text. The assembler must return the same program for
+//! this text.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;

@@ -1,7 +1,7 @@
 //! Targets for command streams of the chips. Any words must be executed, reported as unknown, or rejected.
 //!
-//! An input has four parts in this order: a head, which selects the board; a word with the number of command words; the
-//! command words; the contents of memory. The contents of memory are blocks. Each block has a byte address, a number of
+//! An input has four parts: a head, a word with the number of command words, the command words, and the contents of
+//! memory. The head selects the board. The contents of memory are blocks. Each block has a byte address, a number of
 //! words, and the words.
 
 use std::io::Read;
@@ -65,10 +65,11 @@ const fn memory(driver: Driver) -> usize {
     }
 }
 
-/// Returns the streams of a file. For each stream, the file contains the number of its bytes, followed by the bytes.
+/// Returns the streams of a file. For each stream, the file contains a length in bytes, followed by the bytes of the
+/// stream.
 fn seeds(packed: &[u8]) -> Vec<Vec<u8>> {
     let mut bytes = Vec::new();
-    // Errors are ignored here, because the files are part of the repository and a test reads them completely.
+    // The code ignores errors, because the files are in the repository and a test reads the whole files.
     let _ = flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes);
     let mut rest = &bytes[..];
     let mut seeds = Vec::new();
@@ -107,7 +108,7 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
 
 /// Returns a copy of the commands in which large values are reduced. A command with a large value takes long, but this
 /// is not a bug. With the reduced values, an R600 draws at most a few instances and vertices. The scissor of an R500
-/// chip is at most 1024 by 1024 pixels. Without buffers, the scissor is the only limit on the size of a primitive.
+/// chip is at most 1024 by 1024 pixels. If a draw has no buffers, only the scissor limits the size of a primitive.
 fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
     const DRAW_INDEX: u32 = 0x2b;
     const DRAW_INDEX_AUTO: u32 = 0x2d;
@@ -120,7 +121,7 @@ fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
         let payload = (header >> 16 & 0x3fff) as usize + 1;
         let (first, one) = ((header & 0x1fff) as usize * 4, header >> 15 & 1 != 0);
         let bound = match (driver, header >> 30, header >> 8 & 0xff) {
-            // If all words go to one register, only the last word has an effect.
+            // If the packet writes all words to one register, only the last word has an effect.
             (Driver::R300, 0, _) if one && first == SC_SCISSORS_BR => Some((at + payload, CORNER)),
             (Driver::R300, 0, _) if !one && (first..first + 4 * payload).contains(&SC_SCISSORS_BR) => {
                 Some((at + 1 + (SC_SCISSORS_BR - first) / 4, CORNER))
@@ -188,7 +189,8 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    /// Each seed stream draws on the board that its head selects, and contains only known commands.
+    /// Each seed input draws on the board that the head of the input selects. The commands of the input are all
+    /// supported.
     #[test]
     fn every_seed_is_a_whole_stream() {
         for target in TARGETS {

@@ -69,8 +69,8 @@ fn any_head(random: &mut Random) -> [u8; 4] {
     [random.next() as u8, form | (random.below(4) as u8 * STAGE), 0, 0]
 }
 
-/// Returns the text of an input in its plain form, or `None` if the target does not belong to this module. The function
-/// does not check whether the property of the target is true.
+/// Disassembles an input and returns the text in its plain form. Returns `None` if the target does not belong to this
+/// module. The function does not check whether the property of the target is true.
 pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
     let words = words(bytes);
     let program = Program::from_words(words.clone());
@@ -169,7 +169,7 @@ fn check_vertex(bytes: &[u8]) -> Result<u64, String> {
 fn make_clauses(random: &mut Random) -> Vec<u8> {
     let head = any_head(random);
     if random.once_in(4) {
-        // Few bits are set, so that some words are control flow with valid targets.
+        // In each word, few bits are set. Therefore, some words are control flow instructions with valid targets.
         let words: Vec<u32> = (0..2 * random.below(24)).map(|_| random.next() & random.next()).collect();
         return input(head, &words);
     }
@@ -196,8 +196,8 @@ fn check_clauses(bytes: &[u8]) -> Result<u64, String> {
 fn make_tesla(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(64);
     while words.len() < 64 {
-        // In most cases, the word has the fixed bits of a random row of the instruction table, and the other bits of
-        // the word are random. Otherwise, all bits of the word are random.
+        // In most cases, the code chooses a random row of the instruction table. The word has the fixed bits of the
+        // row. The remaining bits are random. Otherwise, all bits of the word are random.
         let word = random.next_u64();
         let row = random.one_of(TABLE.rows());
         let (word, long) = match random.once_in(8) {
@@ -228,7 +228,7 @@ fn check_tesla(bytes: &[u8]) -> Result<u64, String> {
     let text = disassemble(&words, base, chip, stage, Listing { hex, structure, labels: !numbers });
     let back = assemble(&text, chip, stage).map_err(|errors| refused(&errors, &text))?;
     same(&words, &back.words(), &text)?;
-    // The text has one line per instruction, and other lines with directives and labels.
+    // The text has one line per instruction. More lines contain directives and labels.
     let is_instruction = |line: &&str| {
         let line = line.trim_start();
         !line.starts_with('.') && !line.ends_with(':')

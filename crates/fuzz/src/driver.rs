@@ -1,8 +1,8 @@
 //! Runs numbered cases on threads, with a watchdog.
 //!
-//! Case `n` of a random seed has the same bytes on every thread. So the target, the seed and the number of a case
-//! identify a finding. The file of a finding also contains the bytes, because the generators and the seed inputs can
-//! change later.
+//! Case `n` of a random seed has the same bytes on every thread. Therefore, three values identify a finding: the
+//! target, the seed, and the number of the case. A later version may generate different bytes for the same case.
+//! Therefore, the file of a finding also contains the bytes.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -25,7 +25,7 @@ use crate::mutate::mutated;
 pub enum Until {
     /// The run ends after this number of cases.
     Cases(u64),
-    /// The run ends when it has checked this amount. The unit of the amount is [`Target::counts`].
+    /// The run ends after the check of this amount. The unit of the amount is [`Target::counts`].
     Counted(u64),
     /// The run ends after this time.
     Time(Duration),
@@ -42,8 +42,8 @@ pub struct Plan {
     pub jobs: usize,
     /// Maximum duration of one case.
     pub limit: Duration,
-    /// A folder in which each thread records the case that it runs. If a case ends the process, the record shows which
-    /// case has ended it.
+    /// A folder in which each thread records the current case of the thread. If a case ends the process, the record
+    /// identifies this case.
     pub marks: Option<PathBuf>,
 }
 
@@ -70,8 +70,8 @@ pub fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64) -> Vec
 /// Checks whether the property is true for some bytes. Returns the checked amount.
 ///
 /// # Errors
-/// If the bytes violate the property, returns a description of the violation. A panic is also a violation, and its
-/// description contains the source location of the panic.
+/// If the bytes violate the property, returns a description of the violation. A panic is also a violation. The
+/// description of a panic contains the source location.
 pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
     caught(|| (target.check)(bytes)).and_then(|result| result)
 }
@@ -81,7 +81,7 @@ pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
 struct Worker {
     /// Number of the current case plus 1, or 0 if no case is running.
     case: AtomicU64,
-    /// Start of the case, in milliseconds since the start of the run.
+    /// Time between the start of the run and the start of the case, in milliseconds.
     began: AtomicU64,
 }
 

@@ -59,8 +59,9 @@ const fn target(
 }
 
 /// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles all code
-/// that this engine can compile. During the run, the state of the compiled engine is then compared with the state of
-/// the reference interpreter. Without lockstep, the compiled engine compiles only code that runs faster when compiled.
+/// that this engine can compile. In lockstep, the state of the compiled engine is compared with the state of the
+/// reference interpreter during the run. Without lockstep, the compiled engine compiles only code that benefits from
+/// compilation.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
 /// Returns the options for the mode and the level in an input's head. Programs run on one thread of the host.
@@ -101,8 +102,8 @@ fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: 
     format!("{engine}, {}, {level}: … {} …\nreference: … {} …", options.mode, part(&found), part(&expected))
 }
 
-/// Runs a program on every engine and compares the results. Returns the number of programs that ran: 1, or 0 if the
-/// program was rejected before it ran.
+/// Runs a program on every engine and compares the results. Returns 1 if the engines executed the program. Returns 0 if
+/// the engines rejected the program.
 fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
     options: &Options,
     run: impl Fn(&Options) -> Result<T, RunError<L, C>>,
@@ -192,7 +193,7 @@ const INDEXED: u8 = 2;
 
 fn words_r700(random: &mut Random) -> Vec<u8> {
     let words = match random.below(4) {
-        // Few bits are set, so that some words are control flow with valid targets.
+        // In each word, few bits are set. Therefore, some words are control flow instructions with valid targets.
         0 => (0..2 * (1 + random.below(16))).map(|_| random.next() & random.next()).collect(),
         1 => {
             let alu = r700_programs::any_slots(random);
@@ -262,7 +263,7 @@ const ALL_REGISTERS: u8 = 4;
 /// A bit of the launch byte. If the bit is set, the size of s[] is random.
 const SHARED: u8 = 8;
 
-/// Returns code that stores numbers in the registers $r2 to $r7. Some of these numbers differ between lanes.
+/// Returns code that stores numbers in the registers $r2 to $r7. Some of the numbers differ between lanes.
 fn prologue(random: &mut Random) -> String {
     (2..8).fold(String::new(), |text, register| {
         let number = tesla_programs::value(random);
@@ -282,7 +283,7 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
     if let Ok(assembled) = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute) {
         words.extend(assembled.words());
     }
-    // In most cases, the program has only a few instructions, so that all of them run.
+    // Most programs have only a few instructions, so that every instruction runs.
     let most = random.one_of(&[1, 2, 4, 24]);
     for _ in 0..1 + random.below(most) {
         if random.once_in(12) {
@@ -293,7 +294,7 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
         let stage = chosen(stage, &Stage::ALL);
         if let Some((mut instruction, inst)) = tesla_programs::words_of(row, chip, stage, random) {
             if !random.once_in(4) {
-                // Restricts operands to the registers that the prologue sets. If the instruction has register operands,
+                // Restricts operands to the registers that the prologue sets. In instructions with register operands,
                 // bits 5 to 8, 12 to 15, 19 to 22 and 49 to 52 are the upper bits of register numbers.
                 let near = [instruction[0] & !0x0078_f1e0, instruction[1] & !0x001e_0000];
                 if decode(near, chip, stage).is_ok_and(|other| other.op == inst.op) {

@@ -119,7 +119,7 @@ const MANIFEST: &str = r#"{"schema": 1, "id": "m", "isa": "tesla", "arch": "sm_1
  "buffers": [{"name": "out", "address": 4096, "bytes": 16, "rule": "zero", "init": "zero"}],
  "expect": [{"buffer": "out", "offset": 0, "bytes": 4, "elem": "u32", "file": "m.bin", "tolerance": {"exact": true}}]}"#;
 
-/// Returns some cases of each case file in the corpus, and the other files of the corpus.
+/// Returns some cases of each case file in the corpus. Also returns all files of the corpus that are not case files.
 fn case_seeds() -> Vec<Vec<u8>> {
     let mut seeds = samples(is_launch);
     for (_, bytes) in corpus().iter().filter(|(name, _)| name.ends_with(".jsonl.gz")) {

@@ -1,20 +1,20 @@
-//! Properties that must be true for any bytes, and the driver that searches for bytes that violate these properties.
+//! Properties that must be true for any bytes. The driver searches for bytes that violate a property.
 //!
-//! A [`Target`] is one property: a function of bytes that returns the amount it checked, or a description of the
-//! violation. The function reads its bytes as [`input`] describes. [`TARGETS`] lists all targets. The targets are in
-//! six modules:
+//! A [`Target`] is one property. The function of a target checks bytes, and returns the checked amount or a description
+//! of the violation. The function reads its bytes as [`input`] describes. [`TARGETS`] lists all targets. The targets
+//! are in six modules:
 //!
 //! | module | input of the targets |
 //! |---|---|
-//! | [`decode`] | words, which become text and then words again |
+//! | [`decode`] | words. The targets convert the words to text, and the text to words |
 //! | [`assemble`] | texts |
 //! | [`files`] | containers and case schemas |
 //! | [`execute`] | arbitrary words and random programs, which run on every pair of engines |
 //! | [`real`] | mutated programs of the corpora, which run on every pair of engines |
 //! | [`commands`] | command streams of the chips |
 //!
-//! [`driver`] creates numbered cases and runs them on threads. [`mutate`] creates half of the cases from a target's
-//! seeds. [`finding`] writes findings into files. The folder `fuzz/` passes the same functions to libFuzzer.
+//! [`driver`] creates numbered cases and runs the cases on threads. [`mutate`] creates half of the cases from a
+//! target's seeds. [`finding`] writes findings into files. The folder `fuzz/` passes the same functions to libFuzzer.
 
 #![forbid(unsafe_code)]
 
@@ -46,10 +46,11 @@ pub struct Target {
     pub counts: &'static str,
     /// Generates the bytes of a new case.
     pub make: fn(&mut Random) -> Vec<u8>,
-    /// Returns the inputs from which mutation creates cases. Without such inputs, [`Target::make`] generates every
+    /// Returns the inputs from which mutation creates cases. If the list is empty, [`Target::make`] generates every
     /// case.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Checks the property. A panic of the code under test is also a finding. The check itself does not panic.
+    /// Checks the property. A panic of the code under test is also a finding. The code of the check function itself
+    /// does not panic.
     ///
     /// Returns the checked amount, in the unit of [`Target::counts`], or a description of the violation.
     pub check: fn(&[u8]) -> Result<u64, String>,

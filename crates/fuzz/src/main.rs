@@ -100,7 +100,7 @@ struct Cases {
     folder: PathBuf,
 }
 
-/// Reads an integer: decimal, hexadecimal with `0x`, or with a power of ten such as `1e9`.
+/// Reads an integer. The integer is decimal, hexadecimal with the prefix `0x`, or has a power of ten, such as `1e9`.
 fn number(text: &str) -> Result<u64, String> {
     let parsed = match (text.strip_prefix("0x"), text.split_once('e')) {
         (Some(digits), _) => u64::from_str_radix(digits, 16).ok(),
@@ -113,7 +113,7 @@ fn number(text: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| format!("`{text}` is not a whole number"))
 }
 
-/// Puts guard pages around the memory of generated code, unless `RECONVERGE_GUARD` is set.
+/// Puts guard pages around the memory that generated code accesses. Does nothing if `RECONVERGE_GUARD` is set.
 fn guard() {
     if std::env::var_os("RECONVERGE_GUARD").is_none() {
         Placement::AtEnd.force();
@@ -199,7 +199,8 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     Ok(chosen)
 }
 
-/// Runs targets one after the other, each in a separate process, so that a case that ends the process is also found.
+/// Runs targets one after the other. Each target runs in a separate process, so that this process can report a case
+/// that ends the target's process.
 fn all(plans: &[(&'static Target, Until)], common: &Common) -> Result<ExitCode> {
     if let Some(marks) = &common.marks {
         let [(target, until)] = plans else { bail!("--marks: expected one target, found {}", plans.len()) };
@@ -245,7 +246,8 @@ fn apart(target: &'static Target, until: Until, common: &Common) -> Result<bool>
     Ok(sound)
 }
 
-/// Finds the case that ended a process: repeats each case that was in progress, in a separate process.
+/// Finds the case that ended a process. Several cases were in progress. The function repeats each of these cases in a
+/// separate process.
 fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: &str) -> Result<()> {
     let seeds = (target.seeds)();
     let mut named = false;

@@ -1,8 +1,9 @@
-//! Targets that execute mutated programs of the corpora, with the launches of these programs, on every engine.
+//! Targets that execute mutated programs of the corpora on every engine. The mutated program uses the launch of the
+//! original program.
 //!
-//! An input consists of a head (mode, level), a word that is the hash of a case's name, and the words of the program.
-//! The hash selects a case. The launch of this case runs the words of the input as its program. Cases come from the
-//! corpus in the repository, from the collections in `shared/` if they exist, and from the kernels of `bench`.
+//! An input consists of three parts: a head (mode, level), a hash, and the words of a program. The hash of a case's
+//! name selects the case. The target runs the launch of this case with the words of the input as the program. The cases
+//! are from three sources: the corpus, the collections in `shared/` if these folders exist, and the kernels of `bench`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -88,7 +89,7 @@ fn hash(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Returns one of the programs with some of its words changed.
+/// Returns a random program of the corpora. The function changes some words of the program.
 fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
     let reals = reals(isa);
     if reals.hashes.is_empty() {
@@ -135,7 +136,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
         Some(beside) => real.launch.prepare(&real.opened.image, &program, beside),
         None => real.launch.prepare(&real.opened.image, &program, &NoFiles),
     };
-    // A program that does not fit the machine is rejected before it runs.
+    // If the machine cannot run the program, `prepared` is an error, and the program does not run.
     let Ok(session) = prepared else { return Ok(0) };
     same_on_every_engine(&options(mode, level, 3000), |options| {
         let outcome = session.copy().run(options)?;

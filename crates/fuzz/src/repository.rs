@@ -1,5 +1,5 @@
-//! The files of the repository from which targets take their seeds: `corpus/`, and the collections in `shared/` if they
-//! exist.
+//! Targets take seeds from these folders of the repository: `corpus/`, and the collections in `shared/` if these
+//! folders exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,8 +63,9 @@ impl Files for Beside {
     }
 }
 
-/// Returns the cases of a machine. These are the cases of the corpus, and the cases of the collections in `shared/` if
-/// they exist. Each case has a path. The folder of this path contains the files that the launches of the case name.
+/// Returns the cases of a machine. The function returns the cases of the corpus and of the collections in `shared/`, if
+/// these folders exist. Each case has a path. The folder of this path contains the files that the launches of the case
+/// name.
 pub fn cases(machine: &str) -> Vec<(String, Case)> {
     let of = format!("{machine}/");
     let mut cases = Vec::new();

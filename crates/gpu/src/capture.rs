@@ -1,5 +1,5 @@
-//! Captures draws for an [`Observer`]. Each stage of a captured draw becomes one launch, which has the lanes of all
-//! batches of the stage.
+//! Captures draws for an [`Observer`]. Each stage of a captured draw becomes one launch. The launch has the lanes of
+//! all batches of the stage.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -185,8 +185,8 @@ impl Recording {
         self
     }
 
-    /// Adds lanes with their inputs. An input consists of the index of a register or word, the number of 32-bit words
-    /// per lane, and the words of all lanes. `fragments` contains the pixels of the lanes.
+    /// Adds lanes with their inputs. An input has three parts: the index of a register or word, the number of 32-bit
+    /// words per lane, and the words of all lanes. `fragments` contains the pixels of the lanes.
     pub(crate) fn start<'a>(
         &mut self,
         lanes: usize,
@@ -232,7 +232,7 @@ impl Recording {
                 known.len() - 1
             });
             if let Output::Words(rows) = &mut known[place].1 {
-                // If a batch did not write an output, the recording stores zeros as the words of this output.
+                // If a batch did not write an output, the recording contains zeros for this output of the batch.
                 rows.words.resize(before * width, 0);
                 rows.words.extend(words);
             }

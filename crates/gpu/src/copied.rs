@@ -1,5 +1,5 @@
-//! Programs whose only result is a texel. For a draw with one of these programs, the chip copies the bytes of texels
-//! and does not run the program.
+//! Programs whose only result is a texel. The chip does not run these programs. Instead, the chip copies the bytes of
+//! texels.
 
 use reconverge_raster::draw::CopiedTexels;
 use reconverge_simt::texture::elements::{Channel, Elements};
@@ -13,7 +13,8 @@ use crate::texels::Select;
 pub(crate) struct Coordinates {
     /// Coordinates s and t.
     pub(crate) axes: [(usize, usize); 2],
-    /// Inputs that the program rounds to whole numbers. The texel is copied only if all of these inputs round to 0.
+    /// Inputs that the program rounds to whole numbers. The chip copies the texel only if each of these inputs rounds
+    /// to 0.
     pub(crate) zeros: Vec<(usize, usize)>,
 }
 

@@ -1,13 +1,13 @@
-//! Caches images of textures. An image is created again only if its bytes in memory have changed.
+//! Caches images of textures. The cache creates an image again only if the bytes of the image in memory have changed.
 //!
 //! An application can write to mapped memory without notifying the chip. During a submission, however, only the chip
 //! writes to memory that the submission reads. If the application may write to an image's memory, the image is
 //! therefore compared with memory once per submission. Every image is also compared after the chip writes to the
 //! image's memory.
 //!
-//! An image keeps a copy of its bytes, and may also keep decoded texels. [`MOST`] and [`MOST_BYTES`] limit the number
-//! and size of the cached images. The most recently used image is always kept. The cache drops an image when the
-//! image's buffer is freed.
+//! An image contains a copy of the image's bytes, and may also contain decoded texels. [`MOST`] and [`MOST_BYTES`]
+//! limit the number and size of the cached images. The most recently used image is always kept. The cache drops an
+//! image when the image's buffer is freed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MOST: usize = 1024;
 /// Maximum number of bytes of all cached images. A single image may be larger than this maximum.
 const MOST_BYTES: usize = 1 << 29;
 
-/// An image that may use memory in addition to the copy of its bytes.
+/// An image that may use memory in addition to the cache's copy of the bytes.
 pub(crate) trait OwnBytes {
     /// Returns the number of additional bytes that the image uses when all texels of the image are decoded.
     fn own_bytes(&self) -> usize;
@@ -77,7 +77,8 @@ impl<K, I> Kept<K, I> {
         let (start, bytes) = (self.start, &self.bytes);
         let holds =
             |part: &Range<usize>| memory.holds(part.start, &bytes[part.start - start..part.end - start]);
-        // Parts in which memory and the copy differ stay in the list, because `renewed` reads these parts from memory.
+        // If memory and the copy differ in a part, the part stays in the list. `renewed` then reads the part from
+        // memory.
         self.stale.0.retain(|part| !holds(part));
         self.differs = !self.stale.0.is_empty();
         !self.differs
@@ -85,9 +86,9 @@ impl<K, I> Kept<K, I> {
 
     /// Reads the stale parts of the bytes from memory, and returns the updated copy. Returns `None` if an image in use
     /// still refers to the copy. A simpler version of this function would copy all bytes with [`Vram::bytes_before`].
-    /// With the simpler version, `tex3d-maxsize` did not end within 100 s on RV770, because each draw of this test
-    /// copies a slice of 512 MB to the next slice. With the present version, the test takes 16 s of processor time (an
-    /// AMD EPYC).
+    /// Each draw of the test `tex3d-maxsize` copies a slice of 512 MB to the next slice. With the simpler version, this
+    /// test did not end within 100 s on RV770. With the present version, the test takes 16 s of processor time (an AMD
+    /// EPYC).
     fn renewed(self, memory: Vram<'_>) -> Option<Arc<Vec<u8>>> {
         let Kept { mut bytes, start, image, stale, .. } = self;
         drop(image);
@@ -99,7 +100,8 @@ impl<K, I> Kept<K, I> {
     }
 }
 
-/// Parts of an image's memory that may have changed since the last comparison. The list has up to [`PARTS`] parts.
+/// Parts of an image's memory that may have changed since the last comparison with the copy. The list has up to
+/// [`PARTS`] parts.
 #[derive(Clone, Debug, Default)]
 struct Stale(Vec<Range<usize>>);
 
@@ -107,8 +109,8 @@ struct Stale(Vec<Range<usize>>);
 const PARTS: usize = 16;
 
 impl Stale {
-    /// Adds a range to the list. If the range touches the last range of the list, or if the list already has [`PARTS`]
-    /// ranges, the last range of the list is extended to include the new range.
+    /// Adds a range to the list. Instead, extends the last range of the list to include the new range in two cases: if
+    /// the two ranges touch, or if the list already has [`PARTS`] ranges.
     fn add(&mut self, range: Range<usize>) {
         let full = self.0.len() >= PARTS;
         match self.0.last_mut() {
@@ -126,7 +128,7 @@ impl Stale {
     }
 }
 
-/// Parts of memory that writers other than the chip may change. `None` means all of memory.
+/// Parts of memory that the application or other processes may change. `None` means all of memory.
 #[derive(Clone, Debug, Default)]
 struct SharedParts(Option<Vec<Range<usize>>>);
 
@@ -140,8 +142,8 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// Limits a range to memory. Returns the start and the end of the limited range. Also returns the number of bytes of
-/// the original range that are past the end of memory, which is at most [`BEYOND`].
+/// Limits a range to memory. Returns the start and the end of the limited range. Also returns how many bytes of the
+/// original range are past the end of memory. This number is at most [`BEYOND`].
 fn inside(range: &Range<usize>, memory: Vram<'_>) -> (usize, usize, usize) {
     let end = range.end.min(memory.len());
     let start = range.start.min(end);
@@ -155,9 +157,9 @@ impl<K, I> Default for Images<K, I> {
 }
 
 impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
-    /// Returns the cached image with this key and range of memory, if the image's bytes in memory have not changed.
-    /// Otherwise, caches and returns the image that `make` creates. The argument of `make` contains the bytes of the
-    /// range, and then [`ZEROS`] zeros. Bytes of the range past the end of memory are also zeros.
+    /// Returns the cached image with this key and this range of memory if the bytes of the image in memory have not
+    /// changed. Otherwise, caches and returns the image that `make` creates. The argument of `make` contains the bytes
+    /// of the range, followed by [`ZEROS`] zeros. Bytes of the range past the end of memory are also zeros.
     ///
     /// # Errors
     /// Returns the error of `make`.
@@ -195,7 +197,8 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         Ok(image)
     }
 
-    /// Returns the cached image with this key and range of memory, if the image's bytes in memory have not changed.
+    /// Returns the cached image with this key and this range of memory if the bytes of the image in memory have not
+    /// changed.
     pub(crate) fn find(&mut self, key: &K, range: &Range<usize>, memory: Vram<'_>) -> Option<I> {
         let (start, end, _) = inside(range, memory);
         let place = self.kept.iter().rposition(|kept| kept.is_of(key, start..end))?;
@@ -225,7 +228,8 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         self.kept.drain(..first);
     }
 
-    /// Drops the images whose memory overlaps a range that is freed or has new contents.
+    /// Drops each image that overlaps `range` in memory. The caller frees this range or has replaced the contents of
+    /// this range.
     pub(crate) fn replaced(&mut self, range: &Range<usize>) {
         self.kept.retain(|kept| !overlap(range, &kept.range()));
     }
@@ -245,14 +249,14 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         }
     }
 
-    /// Begins a submission: records that writers other than the chip may have changed memory.
+    /// Begins a submission. Records that the application or other processes may have changed memory.
     pub(crate) fn begin(&mut self) {
         for kept in self.kept.iter_mut().filter(|kept| kept.shared) {
             kept.stale.set(kept.range());
         }
     }
 
-    /// Sets the parts of memory that writers other than the chip may change. `None` means all of memory.
+    /// Sets the parts of memory that the application or other processes may change. `None` means all of memory.
     pub(crate) fn share(&mut self, parts: Option<&[Range<usize>]>) {
         self.shared = SharedParts(parts.map(<[_]>::to_vec));
         for kept in &mut self.kept {

@@ -1,4 +1,4 @@
-//! Caches loaded shaders, so that later draws can reuse these shaders.
+//! A cache of loaded shaders. Later draws can reuse the shaders.
 
 /// Maximum number of cached shaders.
 const MOST: usize = 32;
@@ -27,8 +27,8 @@ impl<K, L> Default for Kept<K, L> {
 
 impl<K, L> Kept<K, L> {
     /// Returns the cached shader whose key satisfies `same`, and returns this key. If no key satisfies `same`, calls
-    /// `load`, and caches the shader and the key that `load` returns. A draw passes the comparison `same` instead of a
-    /// key, because a comparison takes less time than creating a key.
+    /// `load`. `load` returns a shader and a key, and the cache stores both. A draw passes the comparison `same`
+    /// instead of a key, because a comparison takes less time than creating a key.
     ///
     /// # Errors
     /// Returns the error of `load`.

@@ -1,5 +1,5 @@
-//! Emulates graphics chips as their drivers see them. A chip executes the command streams of a driver, and draws pixels
-//! in memory.
+//! Emulates the interface between graphics chips and their drivers. A chip executes the command streams of a driver,
+//! and draws pixels in memory.
 //!
 //! A [`Gpu`] executes each [`Submission`] of a driver immediately. When [`Gpu::submit`] returns, all results of the
 //! commands are in memory.
@@ -37,12 +37,12 @@ use crate::observe::Observer;
 pub struct Submission<'a> {
     /// The words of the commands.
     pub commands: &'a [u32],
-    /// Ranges of bytes in memory: the buffers of the relocation list, in the order of the list.
+    /// The buffers of the relocation list, in the order of the list. A buffer is a range of bytes in memory.
     pub buffers: &'a [Range<usize>],
 }
 
-/// Reason for which a submission was not executed completely. After a fault, the chip is in the state that it has after
-/// a reset. The chip can then execute further submissions.
+/// Reason for which a submission was not executed completely. After a fault, the chip has the same state as after a
+/// reset, and can execute further submissions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The commands are malformed.
@@ -55,16 +55,16 @@ pub enum Fault {
 
 /// A chip that executes submissions.
 pub trait Gpu: Send {
-    /// Executes a submission. `memory` contains all buffers. If the application accesses memory while the chip executes
-    /// the submission, the results depend on the order of the accesses.
+    /// Executes a submission. `memory` contains all buffers. If the application accesses memory during the submission,
+    /// the results depend on the order of the accesses.
     ///
     /// # Errors
     /// Returns a [`Fault`] if the submission was not executed completely. The chip's writes before the fault remain in
     /// memory.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
-    /// Sets the parts of memory that writers other than the chip may change. `None` means all of memory, which is the
-    /// default. At each submission, a chip checks only these parts for changes.
+    /// Sets the parts of memory that the application or other processes may change. `None` means all of memory, which
+    /// is the default. At each submission, the chip searches only these parts for changes.
     fn share(&mut self, parts: Option<&[Range<usize>]>) {
         let _ = parts;
     }
@@ -81,10 +81,10 @@ pub trait Gpu: Send {
     /// Sets the observer of the chip.
     fn observe(&mut self, observer: Box<dyn Observer>);
 
-    /// Executes commands that the chip itself reads from memory. The commands are the words of all segments, in order.
-    /// The chip reads a segment only after it has executed the commands of earlier segments, because these commands may
-    /// write to the segment. `buffers` lists all buffers. Compute programs cannot access memory outside of these
-    /// buffers.
+    /// Executes commands. The chip reads these commands from memory. The commands are the words of all segments, in
+    /// order. Commands of an earlier segment may write to a later segment. Therefore, the chip executes the earlier
+    /// segments before it reads the later segment. `buffers` lists all buffers. Compute programs cannot access memory
+    /// outside of these buffers.
     ///
     /// # Errors
     /// Returns a [`Fault`]. A chip that does not read commands from memory always returns a fault.
@@ -101,8 +101,8 @@ pub trait Gpu: Send {
         )))
     }
 
-    /// Returns the unsupported features that submissions have used: the name of each feature, and the number of its
-    /// uses.
+    /// Returns the unsupported features that submissions have used. An entry has the name of a feature and the number
+    /// of uses.
     fn unknown(&self) -> Vec<(String, u64)>;
 
     /// Calls `visit` for each entry of [`Gpu::unknown`], in the order of [`Gpu::unknown`]. The chips of this crate do
@@ -111,8 +111,8 @@ pub trait Gpu: Send {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns the chip's messages about the driver since the last call of this function. Each message describes a
-    /// known fault of the driver that has occurred, and names the position of the fault in the driver's source.
+    /// Returns the chip's messages since the last call of this function. A message describes a known fault of the
+    /// driver that has occurred. The message also names the position of the fault in the driver's source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

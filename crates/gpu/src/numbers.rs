@@ -7,7 +7,8 @@ use std::collections::HashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     low: u32,
-    /// For each index from `low` on: 1 plus the number of the index, or 0 if the index has no number yet.
+    /// The first entry belongs to the index `low`. An entry is 0 if the index has no number yet. Otherwise, the entry
+    /// is the number plus 1.
     table: Vec<u32>,
     others: HashMap<u32, usize>,
     count: usize,

@@ -1,8 +1,8 @@
 //! Observers of a chip, and the programs and draws that the observers receive.
 //!
-//! A chip passes three things to its [`Observer`]: the words of a program before the chip decodes these words, the
-//! surfaces of a draw after the draw, and every launch of a captured draw. Only two items of this module depend on the
-//! chip: [`Machine`], which has a variant for each kind of launch, and the text of a [`ChipProgram`].
+//! A chip passes three kinds of data to an [`Observer`]: the words of each program before decoding, the surfaces after
+//! each draw, and all launches of each captured draw. Only two items of this module depend on the chip. [`Machine`] has
+//! a variant for each kind of launch. The text of a [`ChipProgram`] depends on the instruction set.
 
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::launch::Varying;
 
-/// Maximum number of lanes of a captured launch. If a launch has more lanes than this limit, the draw of the launch is
-/// captured without the lanes of the launch. The limit exceeds the number of pixels of 1920 x 1080.
+/// Maximum number of lanes of a captured launch. If a launch has more lanes than this limit, the captured draw does not
+/// contain the lanes of this launch. The limit exceeds the number of pixels of 1920 x 1080.
 pub const MOST_LANES: usize = 1 << 21;
 
 /// An observer of a chip.
@@ -29,7 +29,7 @@ pub trait Observer: Debug + Send {
         false
     }
 
-    /// Receives a captured draw after it has completed or trapped.
+    /// Receives a captured draw. The draw has completed or trapped.
     fn draw(&mut self, _draw: &Captured) {}
 
     /// Returns whether the observer reads the surfaces after each draw, in [`Observer::surfaces`].
@@ -42,7 +42,7 @@ pub trait Observer: Debug + Send {
     fn surfaces(&mut self, _draw: u64, _targets: &[Target], _memory: Vram<'_>) {}
 }
 
-/// A program as the chip reads it from memory.
+/// A program, with the words that the chip reads from memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChipProgram {
     /// The machine that runs the program.
@@ -67,8 +67,8 @@ impl ChipProgram {
     }
 
     /// Returns the extension and the contents of a file from which the commands of `reconverge` can read this program.
-    /// For R700, the file contains words. For the other machines, the file contains source text, because programs of
-    /// these machines also have state registers or addresses.
+    /// For R700, the file contains words. For R500 and Tesla, the file contains source text. The text also contains the
+    /// state registers or the address of the program.
     pub fn file(&self) -> (&'static str, String) {
         let ChipProgram { isa, chip, stage, words, .. } = self;
         let program = self.program();
@@ -159,7 +159,7 @@ pub struct Launched {
     pub program: ChipProgram,
     /// State at the start of the launch.
     pub machine: Machine,
-    /// Options with which the program ran.
+    /// Options of the program's run.
     pub options: Options,
     /// Vertices, pixels or threads of the launch.
     pub lanes: Lanes,
@@ -184,7 +184,7 @@ pub enum Machine {
     TeslaFragment(Box<reconverge_tesla::launch::Fragment>),
     /// A vertex launch of Tesla.
     TeslaVertex(Box<reconverge_tesla::launch::Vertex>),
-    /// A compute launch of Tesla, with the contents that the memory of the launch had before the launch.
+    /// A compute launch of Tesla, with the contents of memory before the launch.
     TeslaCompute(Box<reconverge_tesla::launch::Compute>),
 }
 
@@ -233,8 +233,8 @@ impl Machine {
 pub enum Lanes {
     /// Index and instance of each vertex.
     Vertices(Vec<[u32; 2]>),
-    /// For each pixel: x, y, and a flag that is 1 if the primitive covers the pixel. Pixels that the primitive does not
-    /// cover only provide values for derivatives.
+    /// Each entry has x and y of a pixel, and a flag. The flag is 1 if the primitive covers the pixel. Pixels that the
+    /// primitive does not cover only provide values for derivatives.
     Pixels(Vec<[i32; 3]>),
     /// The number of threads of a grid.
     Threads(usize),
@@ -245,7 +245,7 @@ pub enum Lanes {
 pub struct Rows {
     /// Number of words per lane.
     pub width: usize,
-    /// The words of the first lane, then the words of the next lane, and so on.
+    /// The words of all lanes, in the order of the lanes. The words of a lane are contiguous.
     pub words: Vec<u32>,
 }
 

@@ -1,7 +1,7 @@
 //! Reads submissions of PM4 packets with their relocations, and holds the registers that packets write.
 //!
-//! A relocation is a NOP packet that belongs to the preceding packet. If a packet has several relocations, this crate
-//! expects these relocations in the order in which captured streams contain them.
+//! A relocation is a NOP packet that belongs to the preceding packet. A packet may have several relocations. This crate
+//! expects the same order of relocations as in captured streams.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -53,12 +53,13 @@ impl<Kind> RelocatedPacket<'_, Kind> {
 }
 
 /// Returns the packets of a submission, without fillers of type 2. `kind` converts a header to the kind of the packet.
-/// If the type of the header is unknown, `kind` returns the packet types of the chip as an error. `cut` receives the
-/// header of a truncated packet and the number of words of the packet, and returns a description of the packet.
+/// If the header has an unknown type, `kind` returns an error. The error lists the packet types of the chip. If a
+/// packet is truncated, `cut` receives the header and the number of words of this packet. `cut` returns a description
+/// of the packet.
 ///
 /// # Errors
-/// Returns a fault if a packet extends past the end of the commands or has an unknown type, or if a relocation is not
-/// in the list.
+/// Returns a fault in three cases: a packet extends past the end of the commands, a packet has an unknown type, or a
+/// relocation is not in the list.
 pub(crate) fn read<'a, Kind>(
     submission: &Submission<'a>,
     kind: impl Fn(u32) -> Result<Kind, &'static str>,

@@ -1,4 +1,4 @@
-//! One dump of a log, and the numbers in its lines.
+//! One dump of a log, with the numbers that the dump contains.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) struct LoggedShader {
     pub(super) name: String,
     pub(super) isa: Option<Isa>,
     pub(super) stage: Option<Stage>,
-    /// Class of the chip, as r600 prints it: 6, 7, E, C.
+    /// Class of the chip: 6, 7, E or C. Mesa's r600 driver prints these letters.
     pub(super) class: Option<char>,
     pub(super) chip: Option<String>,
     pub(super) words: Vec<u32>,

@@ -24,13 +24,13 @@ impl<'a> LogLine<'a> {
             .map(move |token| (self.at + token.as_ptr() as usize - start, token))
     }
 
-    /// Returns the line without the text before `rest`.
+    /// Returns the line without the characters before `rest`.
     fn cut(self, rest: &'a str) -> LogLine<'a> {
         LogLine { text: rest, at: self.at + self.text.len() - rest.len(), ..self }
     }
 }
 
-/// The header of a dump: its first line.
+/// The header of a dump. The header is the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Header<'a> {
     /// Mesa r600: `bytecode 12 dw -- 2 gprs -- 1 nstack`.
@@ -55,7 +55,7 @@ pub(super) enum Header<'a> {
         /// The stated number of bytes.
         bytes: &'a str,
     },
-    /// Mesa nouveau: `shader binary code (0x40 bytes):`, for Fermi and later.
+    /// Mesa's nouveau driver prints `shader binary code (0x40 bytes):` for Fermi and later chips.
     LaterBinary,
 }
 
@@ -72,15 +72,15 @@ pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
 
-/// A log with shaders contains at least one of these texts. Each text is the header of a dump, or the text with which a
-/// dump without a header begins.
+/// A log with shaders contains at least one of these strings. Most of these strings are headers of dumps. The remaining
+/// strings begin dumps without a header.
 pub(super) const MARKS: [&str; 9] =
     [BYTECODE, SHADER, FRAGMENT, OLD_FRAGMENT, VERTEX, BINARY, LATER_BINARY, FIRST, ENCODING];
 
 /// Returns the header in a line, and the text before the header.
 pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
     let after = |mark: &str| text.find(mark).map(|at| (&text[..at], &text[at + mark.len()..]));
-    // Prose may also contain these words, so the header must be at the end of its line.
+    // Prose may also contain the words of a header. Therefore, a header must be at the end of a line.
     let alone = |mark: &str| after(mark).filter(|(_, rest)| rest.trim().is_empty());
     if let Some((before, rest)) = after(BYTECODE)
         && rest.split_ascii_whitespace().nth(1) == Some("dw")
@@ -143,15 +143,15 @@ pub(super) fn stage_of(text: &str) -> Option<Stage> {
     })
 }
 
-/// Returns whether an offset is in a C comment, as in a source that quotes a dump.
+/// Returns whether an offset is in a C comment. For example, the source of a driver may quote a dump in a comment.
 pub(super) fn in_comment(text: &str, at: usize) -> bool {
     let before = &text[..at];
     let line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
     line.contains("//") || before.rfind("/*").is_some_and(|start| !before[start..].contains("*/"))
 }
 
-/// Returns the text of a log. Escape sequences, control characters and bytes that are not ASCII are replaced by spaces,
-/// so that offsets are unchanged.
+/// Returns the text of a log. The function replaces escape sequences, control characters and non-ASCII bytes by spaces.
+/// Offsets stay the same.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte == b'\n' || byte == b'\t' || (b' '..0x7f).contains(&byte)) {
         return Cow::Borrowed(text);
@@ -175,8 +175,8 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The lines of a log. If the header of a dump has a prefix, such as a time, similar prefixes are removed from the
-/// lines of the dump.
+/// The lines of a log. The header of a dump may have a prefix, such as a time. In this case, the iterator removes
+/// similar prefixes from the lines of the dump.
 pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.
@@ -202,7 +202,7 @@ impl<'a> LogLines<'a> {
         })
     }
 
-    /// Puts a line back, so that it is the next line.
+    /// Puts a line back. The next read returns this line.
     pub(super) fn back(&mut self, line: LogLine<'a>) {
         self.next = Some(line);
     }
@@ -229,8 +229,8 @@ impl<'a> LogLines<'a> {
     }
 }
 
-/// Returns the text after a prefix that is similar to `prefix`. In a similar prefix, numbers may have other digits, and
-/// the number of spaces may differ.
+/// Returns the text after a prefix that is similar to `prefix`. In a similar prefix, the digits of numbers and the
+/// number of spaces may differ from `prefix`.
 fn after_prefix<'a>(prefix: &str, line: &'a str) -> Option<&'a str> {
     let (mut prefix, mut line) = (prefix, line);
     let digit = |c: char| c.is_ascii_digit();

@@ -111,10 +111,10 @@ pub(super) fn read<'a>(
     Ok(found)
 }
 
-/// Returns the first Evergreen or Cayman instruction in a text, with the number of its line. LLVM uses the name of such
-/// an instruction only for Evergreen and Cayman.
+/// Returns the first Evergreen or Cayman instruction in a text, with the number of its line. The function recognizes
+/// instructions that LLVM prints only for Evergreen and Cayman.
 pub(crate) fn foreign(text: &str) -> Option<(usize, &str)> {
-    // Memory instructions of these chips also have other names.
+    // The names of memory instructions begin with one of these strings.
     const NAMES: [&str; 3] = ["CF_TC_EG", "CF_VC_EG", "MEM_RAT"];
     let of_line = |line: &'_ str| {
         let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

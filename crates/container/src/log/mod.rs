@@ -1,13 +1,13 @@
-//! Logs of drivers and compilers, with any number of shaders between other lines.
+//! Logs of drivers and compilers. A log contains any number of shaders between other lines.
 //!
-//! Each dump begins with a header. The end of a dump depends on its format: the dump ends after the stated number of
-//! words, after its last line, or at an end mark. [`lines`] finds the headers. [`r300`], [`r600`], [`nouveau`] and
-//! [`llvm`] each read the dumps of one driver or compiler. A line between dumps is ignored, unless the line states the
-//! program type of the next dump. Lines of a log may start with times or program names, and may contain escape
-//! sequences and arbitrary bytes.
+//! Each dump begins with a header. The format of the dump determines the end of the dump: the stated number of words,
+//! the last line of words, or an end mark. [`lines`] finds the headers. [`r300`], [`r600`], [`nouveau`] and [`llvm`]
+//! each read the dumps of one driver or compiler. A line between dumps may state the program type of the next dump. The
+//! functions ignore all further lines between dumps. Lines of a log may start with times or program names, and may
+//! contain escape sequences and arbitrary bytes.
 //!
-//! An invalid number in a dump is an error. If a dump has missing lines or is for a chip that is not emulated, the dump
-//! is skipped, and a note names the dump. If all dumps of a log are skipped, the result is an error.
+//! An invalid number in a dump is an error. The functions skip a dump that has missing lines or that is for an
+//! unsupported chip. A note names the skipped dump. If all dumps of a log are skipped, the result is an error.
 
 mod found;
 mod lines;
@@ -203,7 +203,7 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
 }
 
 /// Returns the program type of an r600 dump. After a geometry program, Mesa prints the program that copies the output
-/// of the geometry program. The log contains no source for a copy program, and Mesa prints the type `VS` or no type for
+/// of the geometry program. The log contains no source for the copy program. Mesa prints the type `VS` or no type for
 /// the copy program. (Mesa `r600_shader.c`)
 fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);
@@ -213,7 +213,7 @@ fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedSh
     }
 }
 
-/// Reads program type, chip and class from a text such as `PS/RV730/R700`.
+/// Reads the program type, the chip and the class from a string such as `PS/RV730/R700`.
 fn target_of(found: &mut LoggedShader, target: &str) {
     let mut parts = target.split('/');
     let (kind, chip, class) = (parts.next(), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
@@ -245,7 +245,7 @@ fn settle_class(found: &mut LoggedShader) {
     found.foreign.get_or_insert(class);
 }
 
-/// For each class, returns the chip that the log names, if the log names a chip of this class.
+/// Returns the chip that the log names for each class. The value is `None` if the log names several chips of the class.
 fn chips(shaders: &[LoggedShader]) -> HashMap<char, Option<String>> {
     let mut chips: HashMap<char, Option<String>> = HashMap::new();
     for (class, chip) in shaders.iter().filter_map(|found| Some((found.class?, found.chip.as_ref()?))) {
@@ -266,8 +266,8 @@ fn class_name(class: char) -> Option<String> {
     }
 }
 
-/// Names each unnamed shader. The name consists of the shader's type and a number. If several
-/// shaders have the same name, the function appends the line number to each of these names.
+/// Names each unnamed shader. The name consists of the shader's type and a number. If several shaders have the same
+/// name, the function appends the line number of the shader to each name.
 fn name(mut shaders: Vec<LoggedShader>) -> Vec<LoggedShader> {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut uses: HashMap<String, usize> = HashMap::new();

@@ -1,4 +1,5 @@
-//! Dumps of Mesa's nouveau for chips before Fermi: `program binary (40 bytes)` and lines of up to eight words.
+//! Dumps that Mesa's nouveau driver prints for chips before Fermi. A dump has the header `program binary (40 bytes)`
+//! and lines of up to eight words.
 //!
 //! (Mesa `nv50_ir_target.cpp`, with `NV50_PROG_DEBUG=1`.) Fermi and later print `shader binary code (0x40 bytes):`.
 

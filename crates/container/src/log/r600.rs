@@ -8,8 +8,8 @@
 //! 0002 C0008000 94200688  EXPORT_DONE …                   0002  c0008000 94200688 EXPORT_DONE …
 //! --------------------------------------                  ===== SHADER_END ============================
 //! ```
-//! (Mesa `r600_asm.c`, `sb_bc_dump.cpp`.) Mesa does not print two kinds of words, which are 0: the fourth word of a
-//! fetch instruction, and the word after an odd number of literals.
+//! (Mesa `r600_asm.c`, `sb_bc_dump.cpp`.) Mesa does not print two kinds of words: the fourth word of a fetch
+//! instruction, and the word after an odd number of literals. Both words are 0.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +27,7 @@ const MOST_WORDS: usize = 1 << 20;
 struct DumpWords {
     /// For each address, the word and its offset in the log.
     words: HashMap<usize, (u32, usize)>,
-    /// Addresses of the lines with one word (all lines of old dumps) or three words (fetches).
+    /// Addresses of the lines with one word or three words. Old dumps have one word per line. A fetch has three words.
     short: HashSet<usize>,
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The calls of NVIF create and delete the device and the objects of a channel, and describe the device. The node does
-//! not store objects, because the handle by which commands refer to an object contains the class of the object. The
+//! not store objects. Commands refer to an object by a handle, and the handle contains the class of the object. The
 //! list of a channel's classes is empty. Drivers choose the Tesla classes by the number of the chip. Drivers read the
 //! list only to find video units, and video units are not emulated.
 //!

@@ -79,7 +79,8 @@ pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
             }
         }
         // Processes write frames to regular files only. If the path is a link, the frame therefore replaces the link.
-        // If the path is a file, the file belongs to another process, so the loop tries the next process number.
+        // If the path is a file, the file is a frame of another process. In this case, the loop tries the next process
+        // number.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
             fs::remove_file(&path)?;
         } else {

@@ -1,6 +1,6 @@
 //! The modes of the screen, and the description that the monitor returns (EDID).
 //!
-//! Sources: VESA's "Display Monitor Timings" for the modes, and VESA's "E-EDID Standard", release A, for the description.
+//! The modes are from VESA's "Display Monitor Timings". The description is from VESA's "E-EDID Standard", release A.
 
 use crate::ioctls::ModeInfo;
 
@@ -20,7 +20,7 @@ const PREFERRED: u32 = 1 << 3;
 const POSITIVE: u32 = 1 << 0 | 1 << 2;
 const NEGATIVE: u32 = 1 << 1 | 1 << 3;
 
-/// Returns a mode with 60 Hz. The clock is in kHz. For each direction, the list has the visible size, the start and the
+/// Returns a mode with 60 Hz. The clock is in kHz. `across` and `down` each contain the visible size, the start and the
 /// end of the sync pulse, and the total size.
 const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses: u32, kind: u32) -> ModeInfo {
     let mut text = [0; 32];
@@ -43,8 +43,8 @@ const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses:
 }
 
 /// Returns whether a screen can have this mode. The mode must have a clock, and visible pixels in each direction. In
-/// each direction, the visible size, the start of the sync pulse, the end of the sync pulse, and the total size must be
-/// in ascending order.
+/// each direction, the four values must not decrease in this order: visible size, start of the sync pulse, end of the
+/// sync pulse, total size.
 ///
 /// Source: the kernel's `drm_mode_validate_basic`. Flags are not checked.
 pub(super) fn is_valid(mode: &ModeInfo) -> bool {
@@ -66,8 +66,8 @@ pub(super) fn edid() -> [u8; 128] {
     edid[10] = 1;
     edid[17] = (2006 - 1990) as u8;
     edid[18..20].copy_from_slice(&[1, 3]);
-    // These bytes describe a digital input, the size in centimetres, a gamma of 2.2, and these features: standby,
-    // suspend, off, RGB, sRGB, and a preferred first timing.
+    // These bytes state that the input is digital, the size in centimetres, and a gamma of 2.2. The bytes also state
+    // these features: standby, suspend, off, RGB, sRGB, and that the first timing is the preferred timing.
     edid[20] = 0x80;
     edid[21..23].copy_from_slice(&MILLIMETRES.map(|size| (size / 10) as u8));
     edid[23..25].copy_from_slice(&[220 - 100, 0xee]);
@@ -79,7 +79,7 @@ pub(super) fn edid() -> [u8; 128] {
     edid[38..54].fill(1);
     edid[54..72].copy_from_slice(&timing(&MODES[0]));
     edid[72..90].copy_from_slice(&text(0xfc, b"Reconverge"));
-    // The range limits are 59 to 61 Hz for frames, 30 to 50 kHz for lines, and 70 MHz for pixels.
+    // The screen supports 59 to 61 Hz for frames, 30 to 50 kHz for lines, and up to 70 MHz for pixels.
     edid[90..108].copy_from_slice(&[0, 0, 0, 0xfd, 0, 59, 61, 30, 50, 7, 0, 0x0a, 32, 32, 32, 32, 32, 32]);
     edid[108..126].copy_from_slice(&text(0xff, b"1"));
     edid[127] = edid.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));

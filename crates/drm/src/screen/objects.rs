@@ -1,4 +1,5 @@
-//! The objects of the screen with their properties, and the data to which some properties refer.
+//! The objects of the screen, and the properties of these objects. Some properties refer to data, which this module
+//! also stores.
 //!
 //! The objects have the properties that a driver without atomic requests provides. The kernel's `radeon` does not
 //! support atomic requests. `nouveau` does not support atomic requests by default.
@@ -24,8 +25,8 @@ const OBJECT_ANY: u32 = 0;
 
 /// Identifier of the data with the description of the monitor (EDID).
 const EDID_BLOB: u32 = 31;
-/// Maximum total size in bytes of the data that programs store. The kernel limits the data only by the kernel's memory
-/// and by the range of a signed length.
+/// Maximum total size in bytes of the data that programs store. In the kernel, only the memory and the range of a
+/// signed integer limit this size.
 const MOST_DATA: usize = 64 << 20;
 /// Maximum number of entries of the data that programs store.
 const MOST_BLOBS: usize = 256;

@@ -40,7 +40,7 @@ impl Pixels {
         }
     }
 
-    /// Returns the number of bits in a pixel, and the number of these bits that contain colours.
+    /// Returns two numbers: the number of bits in a pixel, and how many of these bits contain colours.
     pub(super) fn bits(self) -> [u32; 2] {
         match self {
             Pixels::Bgrx | Pixels::Rgbx => [32, 24],
@@ -92,7 +92,7 @@ pub(super) struct ScreenCursor {
 }
 
 /// Returns the picture on the screen. Each pixel has three bytes, and the upper row comes first. The picture is black
-/// if there is no framebuffer or the power is off.
+/// if the screen has no framebuffer or the power is off.
 ///
 /// # Errors
 /// The buffer of the framebuffer no longer exists.
@@ -169,8 +169,8 @@ pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Er
     if asked.flags & CURSOR_MOVE != 0 {
         state.screen.cursor.place = asked.place.map(|at| at as i32);
     }
-    // A new picture counts as a change even if the buffer is the same as before, because the program may have drawn
-    // into the buffer.
+    // The program may have drawn into the buffer. Therefore, a request with a picture counts as a change even if the
+    // buffer is the same.
     let is_changed = asked.flags & CURSOR_PICTURE != 0 || state.screen.cursor.place != was_at;
     if is_changed && (was_seen || is_cursor_seen(&state.screen)) {
         refresh(state);

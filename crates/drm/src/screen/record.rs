@@ -6,8 +6,8 @@
 //!
 //! A frame is appended completely or not at all. If the size of the frames changes, the recording starts a new file. If
 //! several processes record, each process starts a new file. The names of the new files are `NAME-2.y4m` and so on. The
-//! recording uses the first unused name. The file is opened again for each frame, because a program may close
-//! descriptors of this library.
+//! recording uses the first unused name. The recording opens the file for each frame again, because a program may close
+//! descriptors that this library has opened.
 //!
 //! Source: "YUV4MPEG2" of MJPEG Tools, `yuv4mpeg(5)`; ITU-R BT.601-7, 2.5.
 
@@ -104,8 +104,8 @@ fn frame(picture: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Factors of red, green and blue, and a constant term, all in units of 1/65536. The first row is for luma, the second
-/// row is for blue chroma, and the third row is for red chroma.
+/// Factors of red, green and blue, and a constant term, all in units of 1/65536. The first row computes luma. The
+/// second row computes blue chroma. The third row computes red chroma.
 ///
 /// Source: BT.601-7, 2.5.1 and 2.5.3. Luma is 0.299 R + 0.587 G + 0.114 B, scaled to 219 steps above 16. The chromas
 /// are (B - luma) / 1.772 and (R - luma) / 1.402, scaled to 224 steps around 128.

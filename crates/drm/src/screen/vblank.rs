@@ -1,7 +1,8 @@
-//! The frame count of the screen, requests that wait for a value of the count, and the events of these requests.
+//! The frame count of the screen. The module also answers requests that wait for a value of the count, and creates
+//! their events.
 //!
-//! The count depends on requests and not on the clock of the host. Each shown frame adds one. A wait for a later value
-//! sets the count to this value at once. One count lasts 1/60 s.
+//! The count depends on requests and not on the clock of the host. Each shown frame adds one. A request that waits for
+//! a later value sets the count to the later value and does not wait. One count lasts 1/60 s.
 //!
 //! Source: the kernel's `drm.h` and `drm_vblank.c`.
 
@@ -14,7 +15,7 @@ use crate::real;
 
 use super::{CRTC, Screen, known};
 
-/// Frames per second. The time of an event in seconds is the frame count of the event divided by this number.
+/// Frames per second. The time of an event, in seconds, is the event's frame count divided by this rate.
 const RATE: u64 = 60;
 
 /// Maximum number of queued events of an open file. The kernel limits the queued events to 4096 bytes, which is the
@@ -100,8 +101,8 @@ const LONGEST: u64 = 1 << 33;
 /// Returns the count at which a wait for the count `until` ends. If `until` has passed and `next_on_miss` is set, the
 /// wait ends at the next count. If `until` has passed and `next_on_miss` is not set, the wait ends at once.
 ///
-/// Counts wrap. Here, a count has passed if the count is in the half of all counts that precedes the current count. In
-/// the kernel (`drm_vblank_passed`), a count has passed if the count is one of the last 2^23 counts.
+/// Counts wrap. This function treats the half of all counts before the current count as past. The kernel
+/// (`drm_vblank_passed`) treats only the last 2^23 counts as past.
 fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
     match until.wrapping_sub(now) as i64 {
         ..=0 => Ok(now.wrapping_add(next_on_miss.into())),
@@ -123,8 +124,8 @@ pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errn
     let until = if asked.kind & RELATIVE != 0 {
         now.wrapping_add(asked.sequence.into())
     } else {
-        // The request only has the lower 32 bits of the count. Among the counts with these lower bits, the wait uses
-        // the count that is nearest to the current count.
+        // The request contains only the lower 32 bits of a count. The function chooses the nearest count that has the
+        // same lower bits.
         now.wrapping_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
     };
     let until = until_of(now, until, asked.kind & NEXT_ON_MISS != 0)?;
@@ -152,8 +153,8 @@ pub(super) fn count(screen: &Screen, asked: &mut CrtcSequence) -> Result<(), Err
 /// `CRTC_QUEUE_SEQUENCE`
 ///
 /// # Errors
-/// `EINVAL` if a flag is unknown, the screen is off, or the count is too far away. `ENOMEM` if too many events are
-/// queued.
+/// `EINVAL` if a flag is unknown, if the screen is off, or if the requested count is too far from the current count.
+/// `ENOMEM` if too many events are queued.
 pub(super) fn queue(state: &mut State, asked: &mut QueueSequence) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     let screen = &mut state.screen;

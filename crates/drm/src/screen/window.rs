@@ -27,7 +27,7 @@ pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
     let [resets, unknown] = report::troubles(state);
     let header = FrameHeader { size, process: process::id(), resets, unknown };
     let Err(error) = send(folder, &header, picture, LONGEST) else { return };
-    // These errors mean that the user has closed the window, or that `reconverge drm` has ended.
+    // Each of these errors means that the user has closed the window or that `reconverge drm` has ended.
     let is_closed = matches!(
         error.kind(),
         ErrorKind::NotFound
@@ -57,8 +57,8 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
         stream.set_write_timeout(Some(left().ok_or(ErrorKind::TimedOut)?))?;
         // SAFETY: the address and the length belong to a slice.
         let sent = unsafe {
-            // The code does not call `write`, because `write` would end the program with a signal if the window is
-            // closed during the call.
+            // If the window is closed during the call, `write` would end the program with a signal. Therefore, the code
+            // calls `send`.
             libc::send(stream.as_raw_fd(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL)
         };
         match usize::try_from(sent) {
@@ -73,8 +73,8 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     Ok(())
 }
 
-/// Connects to the window. The window may be stopped while its queue of connections is full. In this case, this
-/// function waits up to the time that `left` returns.
+/// Connects to the window. If the process of the window is stopped, the queue of connections may be full. In this case,
+/// this function waits for at most the time that `left` returns.
 ///
 /// # Errors
 /// The errors of the operating system, or `TimedOut`.
@@ -84,7 +84,7 @@ fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<U
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, and no other value owns the descriptor.
+    // SAFETY: the descriptor is new, so no value owns the descriptor yet.
     let stream = unsafe { UnixStream::from_raw_fd(socket) };
     loop {
         // The time limit for writes also applies to `connect` (`socket(7)`, `SO_SNDTIMEO`).

@@ -1,4 +1,5 @@
-//! The emulated devices as libudev reports them: the board, its two nodes, and the input devices.
+//! The emulated devices that this library's libudev functions report: the board, the two nodes of the board, and the
+//! input devices.
 //!
 //! ```text
 //! /sys/devices/pci0000:01/0000:01:00.0             the board
@@ -33,12 +34,12 @@ impl UdevList {
     }
 
     pub(super) fn name(&self) -> &CStr {
-        // SAFETY: the pointer is a C string that exists as long as the list.
+        // SAFETY: `name` is a C string that exists as long as the list.
         unsafe { CStr::from_ptr(self.name) }
     }
 
     pub(super) fn value(&self) -> Option<&CStr> {
-        // SAFETY: the pointer is not null, so it is a C string that exists as long as the list.
+        // SAFETY: `value` is not null, so `value` is a C string that exists as long as the list.
         (!self.value.is_null()).then(|| unsafe { CStr::from_ptr(self.value) })
     }
 }
@@ -169,7 +170,7 @@ impl UdevEntry {
         self.tags.iter().any(|entry| entry.name() == tag)
     }
 
-    /// Returns whether `path` is the path of this device or the path of a folder that contains this device.
+    /// Returns whether `path` is the path of this device, or the path of a folder above this device.
     pub(super) fn is_below(&self, path: &CStr) -> bool {
         let rest = self.path.as_bytes().strip_prefix(path.to_bytes());
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
@@ -224,7 +225,8 @@ impl Tree {
         self.entries.iter().find(|entry| entry.subsystem == subsystem && entry.name() == name)
     }
 
-    /// Returns the parent of a device: the nearest other device whose folder contains this device.
+    /// Returns the parent of a device. Of all other devices whose folders contain the device, the parent has the
+    /// innermost folder.
     pub(super) fn parent(&self, entry: &UdevEntry) -> Option<&UdevEntry> {
         let others = self.entries.iter().filter(|other| other.path != entry.path);
         others.filter(|other| entry.is_below(&other.path)).max_by_key(|other| other.path.as_bytes().len())

@@ -1,8 +1,7 @@
-//! Writes launch files. A launch file contains all inputs of a launch, as text and as files in the same folder.
+//! Writes launch files. A launch file contains or names all inputs of a launch. The named files are in the same folder.
 //!
-//! `reconverge run` and other commands read a launch file and create the launch that the file describes
-//! (docs/launch-files.md). Short lists of numbers are written inline, as bits. Longer lists are written to a file,
-//! through a [`Store`].
+//! Commands such as `reconverge run` read a launch file and create the launch (docs/launch-files.md). Short lists of
+//! numbers are written inline, as bits. Longer lists are written to a file, through a [`Store`].
 
 mod r500;
 mod r700;
@@ -20,7 +19,7 @@ use crate::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
 /// Storage of the files that a launch file names.
 pub trait Store {
     /// Stores a file and returns the name of the file. The name has the extension `ending`. If an earlier file has the
-    /// same contents, the store may return the name of the earlier file instead.
+    /// same contents, the store may return the name of the earlier file.
     ///
     /// # Errors
     /// Returns a message if the file cannot be stored.
@@ -40,9 +39,9 @@ pub struct LaunchText {
 }
 
 impl LaunchText {
-    /// Writes a captured launch: its program, inputs, lanes and expected outputs. `trap` is the trap that ended the
-    /// draw, if any. After a trap, the launch in which the trap occurred has no outputs. Only this launch gets the
-    /// field `trap`.
+    /// Writes a captured launch: the program, the inputs, the lanes and the expected outputs. `trap` is the trap that
+    /// ended the draw, if any. After a trap, the launch in which the trap occurred has no outputs. Only this launch
+    /// gets the field `trap`.
     ///
     /// # Errors
     /// Returns the store's error, or a message about a feature that launch files cannot describe.
@@ -73,7 +72,7 @@ impl LaunchText {
         Ok(text)
     }
 
-    /// Writes a launch with its program, but without lanes and without expected outputs.
+    /// Writes a launch with the program. Writes no lanes and no expected outputs.
     ///
     /// # Errors
     /// Returns the store's error, or a message about a feature that launch files cannot describe.
@@ -163,8 +162,8 @@ fn bits<const N: usize>(kind: &str, rows: &[[u32; N]], store: &mut dyn Store) ->
     typed(kind, "bits", (N, rows.as_flattened()), store)
 }
 
-/// Returns rows of words as a value of a given type. The value contains the words inline, or names a file that contains
-/// the words.
+/// Returns rows of words as a typed value of a launch file. The value contains the words inline, or names a file that
+/// contains the words.
 fn typed(
     kind: &str,
     dtype: &str,
@@ -180,7 +179,8 @@ fn typed(
     Ok(format!("\"{}:{dtype}\"", store.put(kind, "bin", bytes)?))
 }
 
-/// Returns the fields of a `[[texture]]` table that describe the image of the texture: sizes, levels and texels.
+/// Returns three kinds of fields for a `[[texture]]` table: sizes, levels and texels. These fields describe the image
+/// of the texture.
 fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static str, String)>, String> {
     let Some(first) = image.levels().first() else { return Err(format!("texture {unit} has no level")) };
     let (width, height, depth) = (first.width, first.height, first.depth);

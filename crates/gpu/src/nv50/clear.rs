@@ -31,7 +31,7 @@ pub(super) fn clear(
 }
 
 /// Returns the range of memory of a cleared surface, whose elements have `bytes` bytes. If the surface is a temporary
-/// copy of slices, returns all of memory, because the slices themselves are at another position in memory.
+/// copy of slices, the slices are in a different part of memory. In this case, returns all of memory.
 fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
     let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
     match slices.is_empty() {
@@ -49,7 +49,7 @@ fn clear_color(
     let mut slices = Slices::new(memory.len());
     let found = color_surface((state, unknown, &mut slices), what.rt.into(), what.layer.into());
     let (surface, color) = found?;
-    // A component that does not store a channel, such as X, is set to 1.
+    // Some components, such as X, store no channel. The chip sets these components to 1.
     let mut values = [color.format.numbers[0].one(); 4];
     let mut mask = if what.color == 0xf { 0xf } else { 0 };
     for (chan, place) in color.places.iter().enumerate() {
@@ -146,7 +146,7 @@ fn fill(
     for y in inside.y0..inside.y1 {
         let first = y as usize * surface.pitch + inside.x0 as usize;
         let at = surface.start.saturating_add(first * bytes);
-        // If memory ends within a row, only the elements before the end are written.
+        // If memory ends within a row, the chip writes only the elements before the end of memory.
         let length = (memory.len().saturating_sub(at) / bytes * bytes).min(row.len());
         let row = &mut row[..length];
         if keeps {

@@ -1,8 +1,8 @@
 //! The compute object, which launches compute programs over grids of blocks.
 //!
 //! The compute object shares constant buffers, textures and samplers with the 3D object. A compute program uses the
-//! code window and the bindings of fragment programs. A launch reads and writes the buffers directly in memory. A
-//! program cannot access bytes outside of buffers, even if a segment of g[] covers these bytes. Sources: Mesa
+//! code window and the bindings of fragment programs. A launch reads and writes the buffers directly in memory. If a
+//! segment of g[] extends past a buffer, a program still cannot access the bytes outside of the buffer. Sources: Mesa
 //! `nv50_compute.c`, `nv50_compute.xml.h`, and streams captured from the driver.
 
 use std::ops::Range;
@@ -26,11 +26,12 @@ use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
 /// Maximum number of instructions that a warp of a compute program executes. A warp that executes more instructions
-/// counts as hung. A host from the year 2023 needs about one second for this number of instructions. The limit for
-/// draws is lower than this limit, because a chip that draws must respond sooner than a chip that computes.
+/// counts as hung. A host from the year 2023 executes this number of instructions in about one second. The limit for
+/// draws is lower, because a draw must end sooner than a computation.
 const WATCHDOG: u64 = 1 << 28;
 
-/// Offsets in bytes of the words of a GLOBAL entry, and the distance from one entry to the next.
+/// `SEGMENT` contains the offsets in bytes of the five words of a GLOBAL entry. `SEGMENT_STEP` is the distance in bytes
+/// between entries.
 const SEGMENT: [u32; 5] = [0, 4, 8, 12, 16];
 const SEGMENT_STEP: u32 = 0x20;
 
@@ -48,8 +49,8 @@ const DESCRIPTION: usize = 0x3c4;
 /// Size of an image description in bytes.
 const DESCRIPTION_BYTES: usize = 0x30;
 
-/// Description of an image that the driver writes for programs: the image's size, the number of rows of a layer, and
-/// log2 of the size of a tile. (`nv50_set_surface_info`)
+/// Description of an image. The driver writes the description for programs. The description contains the size of the
+/// image, the number of rows per layer, and log2 of the size of a tile. (`nv50_set_surface_info`)
 struct Description([u32; 12]);
 
 impl Description {
@@ -117,10 +118,10 @@ impl Nv50 {
         }
     }
 
-    /// Defines the buffer of uniforms, if no method has defined this buffer. The driver's start-up code defines this
-    /// buffer, but the driver may fail to submit that code (`nv50_screen_compute_setup`). The driver keeps all constant
-    /// buffers in one piece of memory, so the position of this buffer follows from the position of the auxiliary
-    /// buffer.
+    /// Defines the buffer of uniforms if no method has defined this buffer. The driver's start-up commands define the
+    /// buffer of uniforms. In some cases, the driver does not submit the start-up commands
+    /// (`nv50_screen_compute_setup`). The driver stores all constant buffers in one block of memory. Therefore, the
+    /// function can derive the position of this buffer from the position of the auxiliary buffer.
     fn define_uniforms(&mut self) {
         let (start, _) = self.bindings.buffers[AUXILIARY];
         if let ((0, 0), Some(before)) = (self.bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
@@ -201,7 +202,7 @@ impl Nv50 {
             &mut self.watch,
         );
         self.faults.launched(&program.words, signature);
-        // The driver uses the first parameter word itself. The arguments of the kernel follow this word.
+        // The first parameter word belongs to the driver. The arguments of the kernel follow the first word.
         let fixes = driver_fixes::DriverFixes {
             argument_bytes: params.len().saturating_sub(4) as u32,
             shared_bytes: self.compute.word(c::SHARED_SIZE),
@@ -209,8 +210,8 @@ impl Nv50 {
         self.faults.look_at(program.code(), fixes);
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
-        // Each thread gets only the local memory that the program uses, because a launch with many threads would
-        // otherwise need much memory. No code except the program reads l[].
+        // Each thread gets only as much local memory as the program uses. The full size would need much memory in a
+        // launch with many threads. Only the program reads l[].
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
         setup.driver_fixes = self.faults.handled.then_some(fixes);
@@ -318,9 +319,9 @@ fn user_params(state: &State) -> Vec<u8> {
 
 /// Returns the segments of g[] that the GLOBAL entries describe.
 ///
-/// In this crate, a surface whose tiles have one slice is stored row by row (see `surface`). GLOBAL does not state the
-/// number of slices of a tile, because a program computes the addresses of slices itself. This function therefore reads
-/// the number from the driver's description of the image.
+/// If the tiles of a surface have one slice, this crate stores the surface row by row (see `surface`). GLOBAL does not
+/// contain the number of slices per tile, because programs compute the addresses of slices. This function therefore
+/// reads the number from the driver's description of the image.
 fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) -> Description) -> Segments {
     let mut segments = Segments([None; 16]);
     for (number, segment) in segments.0.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Translates the words of methods to a [`Draw`]: the state of the fixed-function units, and the inputs and results of
-//! programs.
+//! Translates the words of methods to a [`Draw`]. A [`Draw`] has the state of the fixed-function units, and the inputs
+//! and the results of programs.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ use crate::capture::{FragmentRecording, Recording};
 /// The bits of 1.0.
 const ONE: u32 = 1f32.to_bits();
 
-/// The guard band: a primitive is clipped if x or y exceeds this multiple of w. With this limit, window coordinates
-/// stay within 2^22 for a viewport of 8192 pixels.
+/// The guard band. The chip clips a primitive if the absolute value of x or y exceeds this multiple of w. With this
+/// limit, window coordinates stay within 2^22 for a viewport of 8192 pixels.
 const BAND: f32 = 256.;
 
 /// The range of point sizes that the driver advertises.
@@ -97,7 +97,8 @@ fn from_ends(horiz: u32, vert: u32) -> Rectangle {
 /// Number of window rectangles.
 const WINDOW_RECTANGLES: usize = 8;
 
-/// Returns the mask of the window rectangles and the polygon stipple, or `None` if both are off.
+/// Returns the mask of pixels that results from the window rectangles and the polygon stipple, or `None` if both are
+/// off.
 fn mask(state: &State) -> Option<Box<PixelMask>> {
     let rectangle = |number: usize| {
         from_ends(state.nth(m::CLIP_RECT_HORIZ, 2 * number), state.nth(m::CLIP_RECT_HORIZ, 2 * number + 1))
@@ -243,7 +244,7 @@ pub(super) struct Window {
     pub(super) viewport: usize,
 }
 
-/// Returns the state of a draw whose primitives all have the same layer and viewport.
+/// Returns the state of a draw. All primitives of the draw have the same layer and the same viewport.
 pub(super) fn draw(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     topology: Topology,
@@ -286,8 +287,8 @@ pub(super) fn draw(
         .flag(m::ALPHA_TEST_ENABLE)
         .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
     let logic = match state.flag(m::LOGIC_OP_ENABLE) {
-        // In OpenGL's number of a logic operation, the bits of the truth table are in the reverse order of the bits in
-        // [`LogicOp`].
+        // OpenGL's number of a logic operation is a truth table. [`LogicOp`] has the bits of this table in reverse
+        // order.
         true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
         false => LogicOp::COPY,
     };
@@ -492,8 +493,8 @@ struct Word {
 pub(super) struct Reads {
     /// Interpolated vectors. Input `n` is interpolated from attribute `n` of the vertices.
     pub(super) inputs: Vec<Input>,
-    /// For each input, the four slots that form the attribute, and whether the values of these slots are divided by w
-    /// of the vertex.
+    /// Each input has an entry with two values. The first value is the four slots that form the attribute. The second
+    /// value states whether the four slots are divided by w of the vertex.
     slots: Vec<([usize; 4], bool)>,
     words: Vec<Word>,
     umask: u8,
@@ -547,9 +548,9 @@ impl Reads {
                 () if linear => How::Linear,
                 () => How::Perspective,
             };
-            // Inferred: for a flat colour, the program reads the value of the plane equation at the provoking vertex.
-            // This value is the colour divided by w of the provoking vertex. The program multiplies this value by w at
-            // the position of the pixel. NV92 fails all tests of flat colours in which w changes within a primitive:
+            // Inferred: if a colour is flat, the program reads the plane equation's value at the provoking vertex. This
+            // value is the colour divided by w of the provoking vertex. The program multiplies this value by w at the
+            // position of the pixel. NV92 fails all tests of flat colours in which w changes within a primitive:
             // [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
@@ -569,9 +570,9 @@ impl Reads {
                 1..=4 => (reads.sprite(state, (!points).then_some((slot, divided))), replaced as usize - 1),
                 _ => (reads.input(slot / 4, how, divided, centroid), slot % 4),
             };
-            // Inferred: an input that the program declares as flat always has the front colour, unless SHADE_MODEL is
-            // flat. If SHADE_MODEL is smooth, NV92 fails piglit's eight tests of a gl_Back*Color that is declared as
-            // flat. If SHADE_MODEL is flat, NV92 passes these tests: [`Erratum::FlatBack`].
+            // Inferred: if the program declares an input as flat and SHADE_MODEL is smooth, the input always has the
+            // front colour. Eight tests of piglit declare a gl_Back*Color as flat. NV92 fails these tests if
+            // SHADE_MODEL is smooth, and passes the tests if SHADE_MODEL is flat: [`Erratum::FlatBack`].
             let is_front = by_program && !flat_colors && state.errata.has(Erratum::FlatBack);
             let two_sided = two_sided && !is_front;
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
@@ -601,7 +602,7 @@ impl Reads {
         })
     }
 
-    /// Returns the input with the coordinates of a point. For primitives other than points, each component of the input
+    /// Returns the input with the coordinates of a point. If the primitive is not a point, each component of the input
     /// has the value of the slot `otherwise`.
     fn sprite(&mut self, state: &State, otherwise: Option<(usize, bool)>) -> usize {
         let of_slot = otherwise.map_or(([0; 4], false), |(slot, divided)| ([slot; 4], divided));
@@ -611,7 +612,7 @@ impl Reads {
             .zip(&self.slots)
             .position(|(input, slots)| matches!(input, Input::Sprite { .. }) && *slots == of_slot);
         known.unwrap_or_else(|| {
-            // If bit 4 is 0, the coordinate t is 0 at the lower left corner of the point and 1 at the top of the point.
+            // If bit 4 is 0, the coordinate t is 0 at the bottom of the point and 1 at the top of the point.
             let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
             let index = self.inputs.len();
             self.inputs.push(Input::Sprite { otherwise: otherwise.map(|_| index), top_is_one });
@@ -620,8 +621,8 @@ impl Reads {
         })
     }
 
-    /// Fills `all` with the vertices whose slots are in `slots`. Each slot of a vertex has one word of the vertex's
-    /// outputs, in the order of the result map.
+    /// Fills `all` with the vertices whose slots are in `slots`. Each slot of a vertex has one output word of the
+    /// vertex. The slots have the order of the result map.
     pub(super) fn vertices(&self, state: &State, slots: &Slots, all: &mut Vec<Vertex>) {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
         let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
@@ -859,7 +860,7 @@ mod tests {
     /// word is divided by w of the vertex.
     fn color(methods: &[(u32, u32)], errata: Errata) -> (Word, bool) {
         let mut state = State::new(Object::Tesla);
-        // One colour word: slot 4 for the front and slot 8 for the back.
+        // A colour with one word. The front colour is in slot 4, and the back colour is in slot 8.
         state.set(m::SEMANTIC_COLOR, 4 | 8 << 8 | 4 << 16);
         methods.iter().for_each(|(method, word)| state.set(*method, *word));
         state.errata = errata;
@@ -870,8 +871,7 @@ mod tests {
     const FLAT: (u32, u32) = (m::SHADE_MODEL, 0x1d00);
     const SMOOTH: (u32, u32) = (m::SHADE_MODEL, 0x1d01);
 
-    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`. The programs of these tests multiply the colour
-    /// by w.
+    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`. The test programs multiply the colour by w.
     #[test]
     fn a_flat_colour_is_divided_by_w_of_the_vertex_or_of_the_pixel() {
         let methods = [FLAT, (m::FP_INTERPOLANT_CTRL, 0x0804_0404)];

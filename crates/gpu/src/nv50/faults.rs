@@ -1,10 +1,10 @@
-//! Faults of Mesa's driver that affect compute programs. Each fault is reported once. With `--driver-fixes`, programs
-//! run as if the driver did not have these faults.
+//! Faults of Mesa's driver that affect compute programs. Each fault is reported once. With `--driver-fixes`, the chip
+//! compensates for the faults.
 //!
 //! | fault | handling with `--driver-fixes` |
 //! |---|---|
-//! | the driver does not submit the start-up commands of the compute object | the chip reads these commands from the push buffer and executes them |
-//! | the driver uploads all programs to the same address, and uploads each program only once | before a launch, the chip stores the program at this address again |
+//! | the driver does not submit the start-up commands of the compute object | the chip reads the commands from the push buffer and executes the commands |
+//! | the driver uploads each program only once, and all programs to the same address | before a launch, the chip stores the program at the address again |
 //! | kernels of OpenCL access memory through g0[], which the driver does not map | the chip maps g0[] to all of memory, like g15[] |
 //! | arguments and variables begin at s\[0x0\] instead of s\[0x10\], and loads of arguments have no type | [`driver_fixes`] corrects the instructions |
 //! | the driver sets the limit of an image without layers to 65,536 rows | the chip sets the limit to the number of rows of the image |
@@ -28,10 +28,11 @@ pub(super) enum DriverFault {
     Offset,
     /// Kernels access global memory through g0[], which the driver does not map.
     FirstSegment,
-    /// All compute programs have their code at offset 0, so each program overwrites the previous one.
+    /// The driver uploads the code of each compute program to offset 0. Therefore, each program overwrites the previous
+    /// program.
     OnePlace,
-    /// A launch matches several earlier programs, so the chip cannot determine which program the driver intends to
-    /// launch.
+    /// The parameters of a launch match several earlier programs. Therefore, the chip cannot determine which program
+    /// the driver intends to launch.
     SeveralPrograms,
     /// Instructions that load arguments have no type and a wrong offset.
     Form,
@@ -69,7 +70,7 @@ impl DriverFault {
         }
     }
 
-    /// Returns the first part of the message: the fault, and the position of the fault in the driver.
+    /// Returns the first part of the message. This part names the fault and the position of the fault in the driver.
     fn text(self) -> &'static str {
         match self {
             DriverFault::StartUp => {
@@ -175,11 +176,11 @@ struct Uploaded {
 pub(super) struct Faults {
     /// Whether the faults are handled, not only reported.
     pub(super) handled: bool,
-    /// Address at which the submitted start-up commands of the 3D object end. The driver writes the start-up commands
-    /// of the compute object at this address, but may not submit these commands. `None` after the start-up commands of
-    /// the compute object have been executed.
+    /// End address of the submitted start-up commands of the 3D object. The driver writes the start-up commands of the
+    /// compute object at this address. In some cases, the driver does not submit the commands of the compute object.
+    /// The value is `None` after the chip has executed the compute object's start-up commands.
     pub(super) unsent: Option<usize>,
-    /// Whether the driver has announced another program since the last launch.
+    /// Whether the driver has announced a program since the last launch.
     pub(super) flushed: bool,
     named: Vec<DriverFault>,
     remarks: Vec<String>,
@@ -193,7 +194,7 @@ pub(super) struct Faults {
 const MOST_PROGRAMS: usize = 256;
 
 impl Faults {
-    /// Reports a fault, unless this fault has been reported before.
+    /// Reports a fault. Does nothing if this fault was already reported.
     pub(super) fn name(&mut self, fault: DriverFault) {
         if !self.named.contains(&fault) {
             self.named.push(fault);
@@ -201,18 +202,18 @@ impl Faults {
         }
     }
 
-    /// Returns the messages since the last call.
+    /// Returns the messages since the last call of this function.
     pub(super) fn take_remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Checks whether the driver intends to launch a program other than the program at `place`. The driver intends to
-    /// launch another program if the driver has announced this program, but has not uploaded this program. If `handled`
-    /// is set, stores at `place` the program that the driver intends to launch. The driver's OpenGL part announces a
-    /// program only if the program changes. The driver's OpenCL part announces a program before each launch.
+    /// Checks whether the driver intends to launch a different program than the program at `place`. The intended
+    /// program is different if the driver has announced a program, but has not uploaded the announced program. If
+    /// `handled` is set, stores the intended program at `place`. The driver's OpenGL part announces a program only if
+    /// the program changes. The driver's OpenCL part announces a program before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
-        // If the code at `place` has changed since the last launch, the driver has uploaded the program.
+        // If the code at `place` has changed since the last launch, the driver has uploaded the intended program.
         if !memory.holds_words(place, &last.words) {
             return;
         }
@@ -225,9 +226,9 @@ impl Faults {
         }
         let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
         let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
-        // If an earlier launch of the last program was followed by a launch of another program, the driver intends to
-        // launch this other program. Otherwise, the driver intends to launch the program that has not been launched for
-        // the longest time.
+        // After an earlier launch of the last program, the driver may have launched a second program. In this case, the
+        // code assumes that the driver intends to launch the second program again. Otherwise, this code chooses the
+        // program that was not launched for the longest time.
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };
@@ -287,7 +288,8 @@ impl Faults {
         }
     }
 
-    /// Corrects the limit of images without layers. The driver computes a limit of 65,536 rows for these images (F11).
+    /// Corrects the limit of images without layers. The driver wrongly computes a limit of 65,536 rows for these images
+    /// (F11).
     pub(super) fn limit_rows(&mut self, segments: &mut Segments, reached: u16, rows: impl Fn(usize) -> u32) {
         for (number, segment) in segments.0.iter_mut().enumerate().filter(|(n, _)| reached >> n & 1 != 0) {
             let Some(segment) = segment.as_mut().filter(|segment| segment.tiling.is_some()) else { continue };
@@ -303,7 +305,7 @@ impl Faults {
 
     /// Maps g0[] if a kernel with arguments accesses g0[].
     pub(super) fn map_first_segment(&mut self, segments: &mut Segments, reached: u16, arguments: usize) {
-        // The driver uses the first argument word itself, so a kernel with arguments has more than four bytes of
+        // The first argument word belongs to the driver. Therefore, a kernel with arguments has more than four bytes of
         // argument words.
         if reached & 1 == 0 || segments.0[0].is_some() || arguments <= 4 {
             return;

@@ -1,4 +1,4 @@
-//! Transform feedback: writes the vertices of complete primitives to buffers. Source: Mesa `nv50_program.c`
+//! Transform feedback: writes the vertices of complete primitives to buffers. The sources are Mesa's `nv50_program.c`
 //! (`nv50_program_create_strmout_state`) and `nv50_shader_state.c`.
 
 use reconverge_raster::primitive::{Topology, list};
@@ -17,7 +17,7 @@ pub(super) const BUFFERS: usize = 4;
 pub(super) struct Feedback {
     /// For each buffer, the offset in bytes at which the next vertex is written.
     pub(super) offsets: [u32; BUFFERS],
-    /// Number of primitives that were written since STRMOUT_PARAMS_LATCH.
+    /// Number of primitives that feedback has written since STRMOUT_PARAMS_LATCH.
     primitives: u32,
 }
 
@@ -28,9 +28,9 @@ impl Feedback {
         self.primitives = 0;
     }
 
-    /// Splits runs of vertices into primitives, and writes the slots of the vertices of each primitive. The vertices of
-    /// each primitive have the order that they have in a list topology. In a list topology, the provoking vertex is the
-    /// first or the last vertex of a primitive.
+    /// Splits runs of vertices into primitives, and writes the slots of the vertices of each primitive. The function
+    /// writes the vertices of a primitive in the order of a list topology. In a list topology, the provoking vertex is
+    /// the first or the last vertex of a primitive.
     pub(super) fn write(
         &mut self,
         state: &State,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     /// The expected order follows from EXT_transform_feedback. An application may draw the written vertices as a list.
-    /// Each primitive then has the same flat colour as in the original draw.
+    /// In the draw of the list, each primitive has the same flat colour as in the original draw.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;

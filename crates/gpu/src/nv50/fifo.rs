@@ -6,7 +6,7 @@
 //! long                  00030000h | subchannel << 13 | method, n            the same, n in a word of its own
 //! ```
 //! The header and the words of a packet may be in different segments. Source: Mesa `nv50_winsys.h` and captured
-//! streams. The driver never sends headers of jumps, calls and returns, so the FIFO rejects such headers.
+//! streams. The FIFO rejects the headers of jumps, calls and returns, because the driver never sends these headers.
 
 /// Destination of a word: a method of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,8 @@ mod tests {
         calls.collect()
     }
 
-    /// Captured packets: words for RT_HORIZ and RT_VERT, words for CB_DATA, and U16 elements of an index buffer.
+    /// The test uses three captured packets. The packets contain words for RT_HORIZ and RT_VERT, words for CB_DATA, and
+    /// U16 elements of an index buffer.
     #[test]
     fn words_go_to_the_methods_that_their_packet_names() {
         assert_eq!(methods(&[0x0008_7240, 0xfa, 0xfb]), [(3, 0x1240, 0xfa), (3, 0x1244, 0xfb)]);

@@ -11,8 +11,8 @@ use reconverge_raster::format::{Format, Number};
 pub(super) struct Color {
     /// Format of the elements.
     pub(super) format: Format,
-    /// For each of red, green, blue and alpha: the number of the component that stores the channel, or `None` if no
-    /// component stores the channel.
+    /// The four entries belong to red, green, blue and alpha. An entry is the number of the component that stores the
+    /// channel, or `None` if no component stores the channel.
     pub(super) places: [Option<u8>; 4],
 }
 
@@ -89,9 +89,9 @@ pub(super) fn color(number: u32) -> Option<Color> {
 }
 
 /// Returns whether the chip blends colours in a format. If the chip does not blend a format, new colours replace the
-/// stored colours. Mesa's table lists three kinds of targets without blending: integers, SNORM, and UNORM with 16-bit
-/// components. NV92 fails piglit's `fbo-blending-formats` for exactly these formats: [`Erratum::NoBlending`]. Integers
-/// never blend. (OpenGL 3.0, 4.1.7)
+/// stored colours. In Mesa's table, three kinds of targets have no blending: integers, SNORM, and UNORM with 16-bit
+/// components. NV92 fails piglit's `fbo-blending-formats` only for the formats of these three kinds:
+/// [`Erratum::NoBlending`]. Integers never blend. (OpenGL 3.0, 4.1.7)
 pub(super) fn blends(format: &Format, errata: Errata) -> bool {
     let all = !errata.has(Erratum::NoBlending);
     match format.numbers[0] {

@@ -1,6 +1,6 @@
-//! Geometry programs, which convert primitives to runs of vertices. `p[]` contains the words of all vertices. For each
-//! vertex of the primitive, a word of `a[]` contains the address at which the vertex's words begin in `p[]`. Source:
-//! Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`.
+//! Geometry programs, which convert primitives to runs of vertices. `p[]` contains the words of all vertices. `a[]`
+//! contains one word for each vertex of the primitive. This word is the address of the vertex's first word in `p[]`.
+//! Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(super) struct Made {
     pub(super) slots: Slots,
     /// The vertices of each strip.
     pub(super) runs: Vec<Vec<usize>>,
-    /// Number of times that the program ran, once per primitive.
+    /// Number of runs of the program. The program runs once per primitive.
     pub(super) launches: u64,
 }
 
@@ -49,9 +49,9 @@ const PRIMITIVE_ID: u16 = 0x18 / 4;
 /// Returns the vertices of each primitive, including adjacent vertices. The vertices are in the order in which a
 /// geometry program reads the vertices.
 ///
-/// Inferred: if the first vertex provokes, every second triangle of a strip begins with the triangle's provoking
-/// vertex. NV92 fails piglit's `gl-3.2-adj-prims` if the first vertex provokes, and passes this test if the last vertex
-/// provokes: [`Erratum::StripAdjacency`].
+/// Inferred: if the first vertex is the provoking vertex, every second triangle of a strip begins with the provoking
+/// vertex. In this case, NV92 fails piglit's `gl-3.2-adj-prims`. If the last vertex is the provoking vertex, NV92
+/// passes this test: [`Erratum::StripAdjacency`].
 fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Errata) -> Vec<Vec<usize>> {
     let in_order = last_provokes || !errata.has(Erratum::StripAdjacency);
     let chunks = |size: usize| run.chunks_exact(size).map(<[usize]>::to_vec).collect();
@@ -93,7 +93,7 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Er
     }
 }
 
-/// Returns a launch for some primitives, which have up to `most` vertices each. `first` is the number of the first
+/// Returns a launch for some primitives. Each primitive has at most `most` vertices. `first` is the number of the first
 /// primitive.
 fn launch(
     primitives: &[Vec<usize>],
@@ -183,7 +183,8 @@ mod tests {
         let strip = |last_provokes: bool| of(Topology::TriangleStrip, &run[..4], last_provokes);
         assert_eq!(strip(true), [[0, 1, 2], [2, 1, 3]]);
         assert_eq!(strip(false), [[0, 1, 2], [1, 3, 2]]);
-        // OpenGL 3.2, table 2.4: the second triangle has the vertices 3, 1 and 5, with their adjacent vertices.
+        // OpenGL 3.2, table 2.4: the vertices of the second triangle are 3, 1 and 5. The triangle also has adjacent
+        // vertices.
         let adjacent = |last_provokes: bool| of(Topology::TriangleStripAdjacency, &run, last_provokes);
         assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
         assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);

@@ -10,7 +10,7 @@ use reconverge_isa::word;
 
 use crate::register::{Register as Method, RegisterTable, ignored};
 
-/// Declares the methods whose words the chip model reads, for one object.
+/// Declares the methods of one object. The chip model reads the words of these methods.
 macro_rules! methods {
     ($(#[doc = $doc:literal])* $object:ident { $($name:ident = $method:literal * $count:literal;)* }) => {
         $(#[doc = $doc])*
@@ -261,8 +261,8 @@ methods! {
     }
 }
 
-/// Returns whether a call of a method of the 3D object starts an action, or sets an argument of such an action. Later
-/// draws do not depend on the words that the driver last wrote to these methods.
+/// Returns whether a method of the 3D object starts an action or sets an argument of an action. Draws do not depend on
+/// earlier words of these methods.
 pub(super) fn acts(method: u32) -> bool {
     use tesla as m;
     matches!(
@@ -391,8 +391,8 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
-/// Words of the compute object's methods after a reset. The driver's start-up code sets these values, but Mesa 22.3.6
-/// does not submit this code (see `faults`).
+/// Words of the compute object's methods after a reset. The driver's start-up commands set these values, but Mesa
+/// 22.3.6 does not submit these commands (see `faults`).
 const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::COND_MODE, 1),
     (compute::LOCAL_SIZE_LOG, 0xb),
@@ -547,7 +547,7 @@ word! {
         exports_z: bool [8:8],
         uses_kil: bool [20:20],
     }
-    /// Multisampling properties of a fragment program. Only GT215 and later chips have this method.
+    /// Multisampling properties of a fragment program. Chips before GT215 do not have this method.
     pub(super) struct FpMultisample(u32) = "FP_MULTISAMPLE" {
         export_sample_mask: bool [0:0],
         force_per_sample: bool [1:1],
@@ -557,8 +557,8 @@ word! {
         alpha_to_coverage: bool [0:0],
         alpha_to_one: bool [4:4],
     }
-    /// Sampler state that all samplers share: whether GT200 and later chips filter across the edges of a cube's faces.
-    /// The entry of a single sampler does not have this bit (Mesa, `nv50_tex.c`).
+    /// Sampler state that all samplers share. The state enables filtering across the edges of a cube's faces on GT200
+    /// and later chips. The entry of a single sampler does not have this bit (Mesa, `nv50_tex.c`).
     pub(super) struct TexMisc(u32) = "TEX_MISC" {
         seamless_cube_map: bool [2:2],
     }

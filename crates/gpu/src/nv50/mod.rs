@@ -1,4 +1,4 @@
-//! NVIDIA's Tesla chips, G80 to GT215: the FIFO, and the objects whose methods the FIFO calls.
+//! NVIDIA's Tesla chips, G80 to GT215. A chip has a FIFO and several objects. The FIFO calls methods of the objects.
 //!
 //! | module | contents |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | `surface`, `format` | layouts of surfaces, and formats of their elements |
 //!
 //! A program that traps ends its draw. As on the chip, later commands are still executed, including fences. An address
-//! in a command is an offset in memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with
-//! its headers of methods) and streams captured from this driver.
+//! in a command is an offset in memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`), the
+//! header files of the driver, and streams captured from the driver.
 
 mod bindings;
 mod clear;
@@ -76,13 +76,13 @@ const WATCHDOG: u64 = 1 << 24;
 
 /// Positions are rounded to the nearest of 256 steps per pixel. The driver advertises this number of steps.
 ///
-/// Inferred: NV92 passes the test `turn-on-off`, which compares the image of triangles with an image of the same
-/// triangles upside down. If positions were truncated, some pixels would differ. RV770 truncates positions and fails
-/// the test.
+/// Inferred from the test `turn-on-off`. The test draws triangles and the same triangles upside down, and compares the
+/// two images. If the chip truncated positions, some pixels would differ. NV92 passes the test. RV770 truncates
+/// positions and fails the test.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
-/// The selection that a set-up word makes. Words of VB_ELEMENT_U16 or VB_ELEMENT_U8 follow the set-up word, and the
-/// set-up word selects elements of these words.
+/// The selection that a set-up word makes. After the set-up word, the driver sends words of VB_ELEMENT_U16 or
+/// VB_ELEMENT_U8. The set-up word selects elements of these words.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup {
     left: u32,
@@ -157,9 +157,9 @@ pub struct Nv50 {
     batch: Option<Box<Batch>>,
     /// Sources of attributes for the draw in progress.
     fetch: Option<Box<Fetch>>,
-    /// `known_fetch` contains the sources of the last draw's vertices, and `known_batch` contains these vertices. If
-    /// the words of all methods are unchanged, the next draw reuses the sources. The next draw always reuses the memory
-    /// of the batch.
+    /// `known_fetch` contains the sources of the last draw's vertices. `known_batch` contains the vertices. If the
+    /// words of all methods are unchanged, the next draw reuses the sources. The next draw always reuses the memory of
+    /// the batch.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -167,7 +167,7 @@ pub struct Nv50 {
     instance: u32,
     setup_u16: Setup,
     setup_u8: Setup,
-    /// Number of inline vertices since the last VERTEX_ID_BASE.
+    /// Number of inline vertices after the last VERTEX_ID_BASE command.
     since_base: u32,
     upload: Upload,
     counters: Counters,
@@ -223,15 +223,15 @@ impl Nv50 {
         }
     }
 
-    /// Returns the chip with only these errata on. A new chip has all errata on.
+    /// Returns the chip with exactly the errata `errata`. A new chip has all errata.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> Nv50 {
         self.tesla.errata = errata;
         self
     }
 
-    /// Sets whether the chip handles the known faults of Mesa's compute driver. If the chip handles these faults,
-    /// programs run as if the driver did not have these faults.
+    /// Sets whether the chip handles the known faults of Mesa's compute driver. If the chip handles the faults, the
+    /// faults have no effect on programs.
     #[must_use]
     pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
         self.faults.handled = handled;
@@ -243,9 +243,9 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up commands of the compute object, if the chip handles faults of the driver. The driver has
-    /// written these commands to the push buffer after the start-up commands of the 3D object, but has not submitted
-    /// these commands. A zero word ends the commands.
+    /// Executes the start-up commands of the compute object, if the chip handles faults of the driver. In the push
+    /// buffer, the commands follow the start-up commands of the 3D object. However, the driver has not submitted the
+    /// commands of the compute object. A zero word ends the commands.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -287,7 +287,7 @@ impl Nv50 {
         }
         let object = match self.objects[subchannel] {
             Some(object) => object,
-            // The driver has created the compute object, but has not submitted the words that bind this object.
+            // The driver has created the compute object, but has not submitted the words that bind the object.
             None if subchannel == COMPUTE_SUBCHANNEL => {
                 self.faults.name(faults::DriverFault::StartUp);
                 Object::Compute
@@ -347,7 +347,7 @@ impl Nv50 {
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
                     self.cache.images.written(&(at..at.saturating_add(4)));
                 }
-                // These triggers wait for earlier commands, which are already complete.
+                // Triggers 1 and 4 wait for earlier commands. All earlier commands are already complete.
                 1 | 4 => {}
                 other => self.unknown.note(format!("semaphore trigger {other}")),
             },
@@ -581,7 +581,7 @@ impl Nv50 {
         self.counters.vertex_launches += batch.ids.len() as u64;
         self.counters.primitives += query::primitives(topology, &batch.runs);
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
-        // Slots of the vertices of all primitives, and the runs that these vertices form.
+        // `slots` contains the slots of the vertices of all primitives. `runs` contains the runs of these vertices.
         let slots = known.map.slots(&lanes);
         let (slots, runs): (Slots, Cow<'_, [Vec<usize>]>) = match state.flag(m::GP_ENABLE) {
             false => (slots, Cow::from(&batch.runs)),
@@ -621,8 +621,8 @@ impl Nv50 {
         } else if !state.errata.has(Erratum::GeneratedCounter) {
             self.counters.generated += query::primitives(topology, &runs);
         }
-        // Without a geometry program, the chip stores the number of the primitive in a slot that vertex programs do not
-        // write.
+        // If the draw has no geometry program, the chip stores the number of the primitive in a slot. Vertex programs
+        // do not write to this slot.
         let number_slot = (state.word(m::SEMANTIC_PRIM_ID) & 0xff) as usize;
         let (topology, slots, runs) = match number_slot != 0 && !state.flag(m::GP_ENABLE) {
             false => (topology, slots, runs),
@@ -678,8 +678,8 @@ impl Nv50 {
             }
         };
         // If a draw uses an unsupported feature, the next draw must report the feature again. The state of such a draw
-        // is therefore not reused. The state of a draw is also not reused if `slices` stores the slices of a target at
-        // the end of memory. The reason is that this memory is restored after the draw.
+        // is therefore not reused. If `slices` is not empty, the draw stores slices at the end of memory. The end of
+        // memory is restored after the draw. Therefore, the state of the draw is also not reused.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -801,8 +801,7 @@ fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]
     all.into_iter().flat_map(|(_, parts)| parts).collect()
 }
 
-/// Returns the range of those elements of `word` that the set-up word selects. `most` is the number of elements per
-/// word.
+/// Returns the range of elements that the set-up word selects in `word`. `most` is the number of elements per word.
 fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     if word & 0x3fff_ffff == 0 {
         return 0..most as usize;
@@ -813,8 +812,8 @@ fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     first as usize..(first + count) as usize
 }
 
-/// Returns the words of a[] of a vertex program: first the enabled components of attributes, then vertex id and
-/// instance id.
+/// Returns the words of a[] of a vertex program. The first words are the enabled components of attributes. The last
+/// words are the vertex id and the instance id.
 fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     let mut inputs = LiteMap::with_capacity(ATTRIBUTES);
     let mut add = |values: Vec<u32>| {
@@ -837,7 +836,8 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     inputs
 }
 
-/// A result map: for each slot, the number of the word of o[] that is stored in the slot.
+/// A result map. Each entry belongs to a slot. The entry is the number of the word of o[] that the chip stores in the
+/// slot.
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
@@ -935,7 +935,7 @@ impl chip::SharedParts for Nv50 {
                     segment.end
                 )));
             }
-            // The chip fetches all words of a segment before it executes the first word.
+            // The chip reads all words of a segment before the execution of the first word.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
                 self.counters.time += 1;
                 self.take(memory, word, at)?;

@@ -1,16 +1,16 @@
 //! The four counters of a multiprocessor, which programs read as $pm0 to $pm3.
 //!
 //! The driver sets the counters to 0, selects the signals of the counters, and launches programs. After these launches,
-//! the driver stops the counters, and launches a program that stores the counters. In this model, one multiprocessor
-//! runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and `nv50_compute.xml.h`.
+//! the driver stops the counters. The driver then launches a program that stores the counters. In this model, one
+//! multiprocessor runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and `nv50_compute.xml.h`.
 
 use reconverge_simt::observe::Statistics;
 
 use super::methods::MpPmControl;
 use super::state::Unknown;
 
-/// For each counter, the logic function whose result is the signal of this counter. A logic function is a truth table
-/// of the four signals.
+/// Entry n is a logic function. The result of the function is signal n, the signal of counter n. A logic function is a
+/// truth table of the four signals.
 const OWN: [u16; 4] = [0xaaaa, 0xcccc, 0xf0f0, 0xff00];
 
 /// A signal that a counter can count.

@@ -1,8 +1,8 @@
 //! Multisampling: pixels with several samples.
 //!
-//! Each pixel of a surface is a rectangle of elements. Each sample of the pixel has one of these elements. Texture
-//! units and the 2D object access the surface as a larger surface with one sample per pixel. Source: Mesa
-//! `nv50_miptree.c`, `nv50_tex.c`, `nv50_state_validate.c`.
+//! Each pixel of a surface is a rectangle of elements. The rectangle contains one element for each sample of the pixel.
+//! Texture units and the 2D object access the elements as pixels of a larger surface with one sample per pixel. Source:
+//! Mesa `nv50_miptree.c`, `nv50_tex.c`, `nv50_state_validate.c`.
 
 use reconverge_raster::draw::{Multisample, SampleOrder};
 use reconverge_raster::setup::{PIXEL, Rectangle};

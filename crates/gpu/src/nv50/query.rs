@@ -9,14 +9,14 @@ use super::state::{State, Unknown, fields};
 /// The chip's counters, which queries read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Number of samples that passed all tests while SAMPLECNT_ENABLE was set.
+    /// Number of samples that have passed all tests. Samples count only while SAMPLECNT_ENABLE is set.
     pub(super) samples: u64,
-    /// Number of fetched vertices, and number of primitives that these vertices form.
+    /// Two counts: the fetched vertices, and the primitives that these vertices form.
     pub(super) vertices: u64,
     pub(super) primitives: u64,
-    /// Number of vertices for which the vertex program ran.
+    /// Number of runs of the vertex program. The program runs once per vertex.
     pub(super) vertex_launches: u64,
-    /// Number of primitives for which the geometry program ran, and number of primitives that the geometry program
+    /// Two counts: the primitives for which the geometry program ran, and the primitives that the geometry program
     /// emitted.
     pub(super) geometry_launches: u64,
     pub(super) geometry_primitives: u64,
@@ -24,8 +24,8 @@ pub(super) struct Counters {
     /// (`clip_out`).
     pub(super) clip_in: u64,
     pub(super) clip_out: u64,
-    /// Number of pixels that fragment programs output. Inferred: this number does not include pixels that fail the
-    /// depth or stencil test, because these tests precede the program.
+    /// Number of pixels that fragment programs output. Inferred: the depth test and the stencil test precede the
+    /// program. Therefore, the number does not include pixels that fail one of the two tests.
     pub(super) pixels: u64,
     /// Number of primitives that transform feedback received.
     pub(super) generated: u64,
@@ -48,7 +48,7 @@ impl Counters {
     }
 }
 
-/// Returns the number of primitives in runs of vertices. Inferred: a quad or a polygon counts as one primitive.
+/// Returns the number of primitives in runs of vertices. Inferred: each quad and each polygon counts as one primitive.
 pub(super) fn primitives<T>(topology: Topology, runs: &[Vec<T>]) -> u64 {
     let count = |run: &Vec<T>| count(topology, run.len()) as u64;
     runs.iter().map(count).sum()

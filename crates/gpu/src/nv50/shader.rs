@@ -94,7 +94,8 @@ pub(super) struct Shader {
     /// Offset of the program in memory, and the words of the program.
     place: usize,
     words: Arc<[u32]>,
-    /// The constant buffers that the program reads, each with its slot and its range in memory.
+    /// The constant buffers that the program reads. Each entry has the slot of a buffer and the range of the buffer in
+    /// memory.
     buffers: Vec<(usize, Range<usize>)>,
     /// The textures that the program reads.
     textures: Vec<BoundTexture>,
@@ -130,8 +131,8 @@ pub(super) struct KeptProgram {
     constants: [usize; 16],
     /// Upper bound of the number of bytes of l[] that the program may use.
     pub(super) local_bytes: u32,
-    /// Whether the result of an instruction may differ between lanes with the same inputs, or may be visible to other
-    /// lanes.
+    /// Whether one of two conditions holds for an instruction. The instruction may have different results in lanes with
+    /// equal inputs, or may affect other lanes.
     is_special: bool,
     /// Whether the results of covered lanes may depend on which lanes are covered.
     sees_coverage: bool,
@@ -141,11 +142,10 @@ pub(super) struct KeptProgram {
     reads_sample: bool,
     /// The words of v[] that the program reads at the centroid of the covered samples.
     centroids: SortedSet<u16>,
-    /// Two bit sets of segments of g[]: the segments that the program may access, and the segments that the program may
-    /// write.
+    /// Two bit sets of segments of g[]. The first set has the segments that the program may access. The second set has
+    /// the segments to which the program may write.
     pub(super) segments: [u16; 2],
-    /// The lowered program for each set-up. Constants do not affect lowering, so these set-ups do not contain
-    /// constants.
+    /// The lowered program for each set-up. The set-ups contain no constants, because constants do not affect lowering.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
 
@@ -312,8 +312,8 @@ impl Shader {
         Ok(shader)
     }
 
-    /// Reads the constants from memory again, so that the shader can be reused. Returns `false` if memory no longer has
-    /// the same program and textures, or if a texture is not in the cache. The caller must then create a new shader.
+    /// Prepares the shader for reuse: reads the constants from memory again. Returns `false` if the program or a
+    /// texture has changed in memory, or if a texture is not in the cache. The caller must then create a new shader.
     /// The caller must also create a new shader if a method on which the shader depends has changed.
     pub(super) fn renew(&mut self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = memory.holds_words(self.place, &self.words)
@@ -334,7 +334,7 @@ impl Shader {
         true
     }
 
-    /// Returns the program as observers receive it.
+    /// Returns the program in the form for observers.
     fn observed(&self) -> ChipProgram {
         let Setup { chip, code_base, .. } = *self.loaded.environment().setup;
         chip_program(self.unit, chip, code_base, &self.words)
@@ -384,7 +384,7 @@ impl Shader {
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs the program. If there is a recording, adds the lanes of the run and the pixels of `fragments` to the
+    /// Runs the program. If `recording` is not `None`, adds the lanes of the run and the pixels of `fragments` to the
     /// recording.
     ///
     /// # Errors
@@ -422,8 +422,8 @@ fn is_plain(inst: &Inst) -> bool {
     !reads_special && !by_lane && inst.lanes == 15
 }
 
-/// Returns whether an instruction depends on the coverage of lanes. Such an instruction acts differently in lanes that
-/// are not covered, or makes the results of covered lanes depend on lanes that are not covered.
+/// Returns whether an instruction depends on the coverage of lanes. If the result is true, one of two conditions holds.
+/// The instruction acts differently in uncovered lanes, or the results of covered lanes depend on uncovered lanes.
 fn sees_coverage(inst: &Inst) -> bool {
     match inst.op {
         Op::Arith(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
@@ -510,14 +510,14 @@ struct Found {
 
 /// Size of l[] in bytes, for a program that addresses l[] through an address register.
 ///
-/// Inferred: the driver sets LOCAL_SIZE_LOG for 64 bytes, even if programs index arrays of 160 bytes and more. NV92
+/// Inferred: the driver sets LOCAL_SIZE_LOG to 64 bytes, even for programs with arrays of 160 bytes and more. NV92
 /// passes the tests with these programs. LOCAL_SIZE_LOG therefore determines the positions of lanes in memory, and does
 /// not limit accesses.
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads the program from `start` to its last instruction. An instruction is the last instruction if it ends the
-    /// program and no branch leads to a later instruction. `word` returns the word at an address.
+    /// Reads the program from `start` to its last instruction. The last instruction is the first instruction that ends
+    /// the program and after which no branch target follows. `word` returns the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
@@ -530,8 +530,8 @@ impl Found {
             at += 4 * count;
             let Ok(inst) = decode(words, chip, stage) else {
                 (found.is_special, found.sees_coverage) = (true, true);
-                // An instruction that cannot be decoded traps when a lane reaches it. If a branch leads to a later
-                // address, the program continues at this address.
+                // `decode` has rejected these words. If a lane reaches the words, the lane traps. The program may
+                // continue after the words if a branch leads to a later address.
                 complete = false;
                 let goes_on = stage == Stage::Compute && is_indexed_argument(words, chip);
                 if at > furthest && !goes_on {
@@ -551,12 +551,13 @@ impl Found {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
                 match place.space {
-                    // The end of the read is compared with FACING, because a read of several words may begin before
-                    // FACING.
+                    // A read of several words may begin before FACING. Therefore, the code compares the end of the read
+                    // with FACING.
                     Space::Varying => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
                         found.reads_facing |= !fixed || end > 4 * u32::from(FACING);
-                        // An address register may have any value, so the program may read all later words.
+                        // An address register may have any value. Therefore, the program may read all words from
+                        // `first` on.
                         let first = place.offset as u32 / 4;
                         let last = if fixed { first } else { u32::from(FACING) - 1 };
                         for word in (first..=last).filter(|_| at_centroid) {
@@ -582,7 +583,7 @@ impl Found {
                 }
             }
             let always = inst.guard == Guard::ALWAYS;
-            // The exit marker ends all lanes, even if the instruction itself has a guard.
+            // The exit marker ends all lanes, even lanes for which the guard of the instruction is false.
             let mut ends = inst.end == End::Exit;
             match inst.op {
                 Op::Control(control) => {

@@ -68,8 +68,8 @@ impl State {
     }
 }
 
-/// Unpacks the fields of a method's word. If a bit outside of these fields is set, the bit is reported as unsupported
-/// and ignored.
+/// Unpacks the fields of a method's word. If the word has a set bit outside of these fields, the function reports the
+/// bit as unsupported and ignores the bit.
 macro_rules! fields {
     ($unknown:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;

@@ -1,10 +1,10 @@
 //! Layouts of surfaces: the addresses of their bytes.
 //!
 //! A tiled surface consists of tiles of 64 bytes by 4 << y rows by 1 << z slices. Programs cannot map tiled memory, so
-//! the chip model is free to choose the order of bytes in a tile. Only two values must equal the values that the driver
-//! computes: the sizes of levels, and the start of each slice of a level. If tiles have one slice, the surface is
-//! stored row by row, and a row of the surface is as wide as a row of tiles. Otherwise, tiles are stored in the order
-//! in which the chip stores tiles, and each tile is stored row by row. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
+//! the chip model is free to choose the order of bytes in a tile. The chip model must agree with the driver only on the
+//! size of each level and on the start of each slice. If tiles have one slice, the model stores the surface row by row.
+//! Each row is as wide as a row of tiles. If tiles have several slices, the model stores tiles in the order of the
+//! chip. Within a tile, the model stores the elements row by row. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
 
 use reconverge_simt::vram::Vram;
 
@@ -58,7 +58,7 @@ impl TileMode {
 /// Layout of a level in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Rows at a constant distance from each other.
+    /// A surface without tiles. The distance between rows is constant.
     Linear {
         /// Distance from one row to the next, in bytes.
         pitch: usize,
@@ -126,9 +126,8 @@ impl Layout {
     }
 }
 
-/// Slices of targets whose tiles have several slices. During a draw, these slices are stored row by row at the end of
-/// memory. After the draw, the slices are copied back to their tiles, and the old contents of the end of memory are
-/// restored.
+/// Slices of targets whose tiles have several slices. Before a draw, the model copies these slices to the end of
+/// memory, row by row. After the draw, the model copies the slices back to their tiles and restores the end of memory.
 #[derive(Debug)]
 pub(super) struct Slices {
     end: usize,
@@ -147,7 +146,7 @@ struct Slice {
 }
 
 impl Slice {
-    /// Copies the slice from its tiles to its rows, or from its rows to its tiles.
+    /// Copies the slice from tiles to rows, or from rows to tiles.
     fn copy(&self, memory: Vram<'_>, to_rows: bool) {
         let Layout::Tiled { pitch, rows, .. } = self.layout else { return };
         for (y, x) in (0..rows).flat_map(|y| (0..pitch).step_by(TILE_WIDTH).map(move |x| (y, x))) {
@@ -170,8 +169,8 @@ impl Slices {
         Slices { end: bytes, all: Vec::new() }
     }
 
-    /// Adds a slice, and returns the offset in memory for the rows of the slice. Returns `None` if memory does not have
-    /// room for these rows.
+    /// Adds a slice, and returns the offset in memory for the rows of the slice. Returns `None` if memory has no room
+    /// for the rows.
     pub(super) fn rows(&mut self, layout: Layout, start: usize, z: usize) -> Option<usize> {
         let Layout::Tiled { pitch, rows, .. } = layout else { return None };
         self.end = self.end.checked_sub(pitch.checked_mul(rows)?)?;
@@ -201,8 +200,8 @@ impl Slices {
 mod tests {
     use super::*;
 
-    /// Captured: tile modes and addresses of the levels of an RGBA8 texture of 64 x 64 texels. Registers of the copy
-    /// object have 32 bits.
+    /// The test uses captured tile modes and addresses of the levels of an RGBA8 texture. The texture has 64 x 64
+    /// texels. Registers of the copy object have 32 bits.
     #[test]
     fn places_that_no_memory_has_are_the_furthest() {
         let most = u32::MAX as usize;

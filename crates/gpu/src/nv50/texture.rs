@@ -70,9 +70,9 @@ impl BoundTexture {
     }
 }
 
-/// Binds the textures that a program reads. Returns the textures and samplers that were found, so that a later draw can
-/// check whether the textures and samplers have changed. A texture with an unsupported feature is reported and is not
-/// in the returned list.
+/// Binds the textures that a program reads. Returns the bound textures and samplers. With this list, a later draw can
+/// check whether a texture or a sampler has changed. A texture with an unsupported feature is reported and is not in
+/// the returned list.
 pub(super) fn bind(
     textures: &mut Textures,
     (unit, chip): (Unit, Chip),
@@ -126,10 +126,9 @@ pub(super) fn bind(
     all
 }
 
-/// Returns the border colour of an integer texture. The chip reads the border as floats and converts these floats to
-/// the integer type of the texture's components, as Direct3D 10 requires. The driver, however, writes integers without
-/// a conversion. NV92 fails all tests of such borders, including the tests of stencil textures:
-/// [`Erratum::IntegerBorder`].
+/// Returns the border colour of an integer texture. The chip interprets the border as floats and converts the floats to
+/// the integer type of the components, as Direct3D 10 requires. The driver, however, writes integers without a
+/// conversion. NV92 fails all tests of borders of integer textures and of stencil textures: [`Erratum::IntegerBorder`].
 fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     let words = Words::new(entry, Chip::Gt215);
     let bits = format::texture(words.format).unwrap_or([32; 4]);
@@ -144,8 +143,8 @@ fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     })
 }
 
-/// Returns a texture with one texel of zeros. A program reads this texture if no texture is bound, or if the bound
-/// texture is not supported.
+/// Returns a texture with one texel of zeros. If a program reads an unbound or unsupported texture, the program reads
+/// the returned texture instead.
 fn nothing() -> Texture {
     let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };
     // One texel is a valid image of this shape.
@@ -199,9 +198,9 @@ impl Words {
 /// Returns a message with the number of the format if the format is unknown.
 fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
-    // The sRGB curve applies to red, green and blue of the texel. It does not matter from which components of the
-    // element these channels are selected. For luminance with alpha, the driver selects R, R, R and G of a format with
-    // two components, and sets the bit for the curve.
+    // The sRGB curve applies to red, green and blue of the texel. The curve belongs to the channels of the texel, not
+    // to the components of the element. For example, luminance with alpha has a format with two components. The driver
+    // selects R, R, R and G, and sets the bit for the curve.
     let block = |block: Block| match words.srgb {
         true => TexelElement::CurvedBlock(block),
         false => TexelElement::Block { block, srgb: false },
@@ -219,7 +218,8 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
             let bits = format::texture(number).filter(|_| is_known);
             let bits = bits.ok_or_else(|| format!("textures of format {number:#x}"))?;
             let number = |at: usize| match format::texture_number(words.kinds[at]) {
-                // If a format stores depth as a float, the other components, of 8 and 24 bits, are not floats.
+                // Some formats store depth as a 32-bit float. Components of 8 bits and of 24 bits in these formats are
+                // not floats.
                 Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
                 number => number,
             };
@@ -321,7 +321,7 @@ fn image(
         6 | 7 => Select::Word(one(source)),
         _ => Select::Word(0),
     });
-    // Memory contains all levels of the texture, but the entry may select only some of these levels.
+    // Memory contains all levels of the texture. The texture's entry may select a part of the levels.
     let levels = if words.linear { 0..=0 } else { words.levels.clone() };
     let level_size = |number: usize| {
         let shrunk = |size: usize| (size >> number).max(1);
@@ -366,7 +366,8 @@ fn image(
         .collect();
     let counts = levels.iter().map(|level| level.size.into_iter().fold(1, usize::saturating_mul));
     let range = words.address..words.address.saturating_add(size);
-    // If the sampler reads texels directly from the bytes, the texels need no additional memory.
+    // The sampler can read texels of some formats directly from memory. In this case, the texels need no additional
+    // memory.
     let in_place = element.is_in_place(select) && range.end <= memory.len();
     let most = if in_place { MOST_IN_PLACE } else { MOST };
     if size > MOST_BYTES || counts.max().is_some_and(|count| count > most) {
@@ -374,8 +375,8 @@ fn image(
     }
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
         // A level with depth has no layers, so the distance of layers is 0. This distance is also not needed for
-        // slices. If the level has several slices, its tiles have several slices, and `Stored::level` then computes the
-        // positions of slices from the tiles.
+        // slices. A level with several slices has tiles with several slices. For these levels, `Stored::level` computes
+        // the positions of slices from the tiles.
         let stride = if has_depth { 0 } else { layer_stride };
         let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
         let image = Image::new(shape, levels.collect()).map_err(|error| error.to_string())?;
@@ -465,7 +466,7 @@ mod tests {
     }
 
     /// Mesa `nv50_create_texture_view`: on G80, word 7 is 0, and word 5 has the last level. On later chips, word 7 has
-    /// the first and the last level of the view. Both levels are 0 if the view has one level.
+    /// the first and the last level of the view. If the view has one level, the first and the last level are both 0.
     #[test]
     fn a_view_of_the_first_level_has_one_level() {
         let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0];
@@ -479,8 +480,8 @@ mod tests {
         assert_eq!(levels(Chip::G80), 7);
     }
 
-    /// Mesa `nv50_formats.c`: L8A8_SRGB selects R, R, R and G of two components, and has the bit of the sRGB curve.
-    /// NV92 passes piglit's `teximage-colors GL_SLUMINANCE8_ALPHA8`.
+    /// Mesa `nv50_formats.c`: L8A8_SRGB has two components. The format selects R, R, R and G, and sets the bit for the
+    /// sRGB curve. NV92 passes piglit's `teximage-colors GL_SLUMINANCE8_ALPHA8`.
     #[test]
     fn alpha_beside_luminance_is_not_on_the_curve() {
         // A linear texture with one texel. The components of the texel are selected from R, R, R and G.

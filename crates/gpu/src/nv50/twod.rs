@@ -69,8 +69,8 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Considers `count` elements of row `y`, from column `x` on. Returns the range of those elements that are inside
-    /// of the surface. The bounds of the range are relative to column `x`.
+    /// Considers `count` elements of row `y`, from column `x` on. Returns the range of the elements inside of the
+    /// surface. The bounds of the range are relative to column `x`.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -79,8 +79,8 @@ impl Surface {
         0..0
     }
 
-    /// Returns the offset in memory of an element inside of the surface, and the number of contiguous bytes that start
-    /// with this element.
+    /// Returns the offset in memory of an element inside of the surface. Also returns how many bytes of the surface are
+    /// contiguous from this offset on.
     fn run(&self, x: i64, y: i64) -> Option<(usize, usize)> {
         Some((self.place(x, y)?, self.layout.run(x as usize * self.bytes())))
     }
@@ -242,7 +242,7 @@ enum Operation {
     Copy,
     /// Only the bits of this mask are written.
     Masked(u32),
-    /// Red, green, blue and alpha are multiplied by these factors.
+    /// The chip multiplies red, green, blue and alpha by these four factors.
     Multiplied([f32; 4]),
 }
 
@@ -291,7 +291,7 @@ impl Operation {
         if let Operation::Multiplied(factors) = self {
             color = std::array::from_fn(|chan| (f32::from_bits(color[chan]) * factors[chan]).to_bits());
         }
-        // A component that does not store a channel, such as X, is set to 1.
+        // Some components, such as X, store no channel. The chip sets these components to 1.
         let mut stored = [target.color.format.numbers[0].one(); 4];
         for (place, value) in target.color.places.iter().zip(color) {
             if let Some(place) = place {
@@ -322,7 +322,8 @@ mod tests {
         let linear = random.once_in(2);
         let bytes = u32::from(format::color(number).unwrap().format.bytes);
         let (width, height) = (1 + random.below(50), 1 + random.below(40));
-        // Some pitches are not a multiple of the element size, and some are so small that rows overlap.
+        // Some of the random pitches are not a multiple of the element size. Some pitches are so small that rows
+        // overlap.
         let pitch = (bytes * (width + random.below(4))).saturating_sub(random.one_of(&[0, 0, 0, 1, 9]));
         let start = start + random.one_of(&[0, 0, 1, 6, 64]);
         let mode = random.below(3) << 4 | u32::from(random.once_in(3)) << 8;
@@ -354,7 +355,7 @@ mod tests {
             let number = formats[round % formats.len()];
             let other = if random.once_in(8) { random.one_of(&formats) } else { number };
             surface(&mut state, m::SRC_FORMAT, other, &mut random, 0);
-            // Some targets overlap the source, and some extend past the end of memory.
+            // Some of the random targets overlap the source. Some targets extend past the end of memory.
             let start = random.one_of(&[0, 256, 4096, 1, 1, 1, 1, 1, 1, MEMORY as u32 - 999]);
             let start = if start == 1 { MEMORY as u32 / 2 } else { start };
             surface(&mut state, m::DST_FORMAT, number, &mut random, start);
@@ -389,7 +390,7 @@ mod tests {
         assert!(changed > 800, "{changed}");
     }
 
-    /// Performs the same upload as [`data`], but stores one element at a time.
+    /// Makes the same upload as [`data`]. In contrast to [`data`], stores one element at a time.
     fn upload_by_elements(state: &State, words: &[u32], memory: Vram<'_>) {
         let mut unknown = Unknown::default();
         let target =

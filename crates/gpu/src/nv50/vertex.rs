@@ -94,7 +94,7 @@ impl Batch {
         (self.begin, self.instance, self.most) = (begin, instance, 0);
     }
 
-    /// Adds a vertex with these attributes, and returns the number of the vertex. Attributes that are not in
+    /// Adds a vertex with the attributes `attributes`. Returns the number of the vertex. Attributes that are not in
     /// `attributes` are zeros.
     fn push(&mut self, attributes: &[[u32; 4]], id: u32) -> usize {
         let place = self.ids.len();
@@ -194,9 +194,9 @@ fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
 /// Sources of all attributes of a draw.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
-    /// The sources were created for these two numbers: [`State::changes`], and the number of changes of the current
-    /// attribute values. Later draws may reuse the sources until one of the two numbers changes. If an unsupported
-    /// feature was reported, the value is `None`, and later draws must not reuse the sources.
+    /// Two numbers at the time when the sources were created: [`State::changes`], and the number of changes of current
+    /// attribute values. Later draws may reuse the sources until one of these numbers changes. The value is `None` if
+    /// the creation reported an unsupported feature. In this case, later draws must not reuse the sources.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
     /// Number of sources up to the last source that is not [`Source::None`].

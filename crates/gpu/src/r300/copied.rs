@@ -1,4 +1,4 @@
-//! Recognizes fragment programs that only read a texel and output this texel, as the programs of the driver's blits do.
+//! Recognizes fragment programs that only read a texel and output the texel. The driver uses such programs for blits.
 //!
 //! ```text
 //! TEX temp[0].rgba = LD tex[0], temp[0].rgaa
@@ -23,8 +23,8 @@ pub(super) struct TexelRead {
     pub(super) select: [u8; 4],
 }
 
-/// Returns the texel that a program outputs in target A. Returns `None` if the program does anything else. `first` is
-/// the slot of the first word, `code` is US_CODE_ADDR, and `offset` is US_CODE_OFFSET.
+/// Returns the texel that a program outputs in target A. Returns `None` if the program does more than output a texel.
+/// `first` is the slot of the first word, `code` is US_CODE_ADDR, and `offset` is US_CODE_OFFSET.
 pub(super) fn texel_read(words: &[u32], first: usize, code: u32, offset: u32) -> Option<TexelRead> {
     let (code, offset) = (CodeAddr::unpack(code).ok()?, CodeOffset::unpack(offset).ok()?);
     let start = usize::from(offset.offset_addr) + usize::from(code.start_addr);
@@ -50,8 +50,8 @@ fn is_unpredicated(common: &CmnInst) -> bool {
     common.rgb_pred_sel == PredSel::NONE && common.alpha_pred_sel == PredSel::NONE
 }
 
-/// Returns the channels of a temporary that an instruction outputs in target A, or `None` if the instruction does
-/// anything else.
+/// Returns the channels of the temporary `temp` that an instruction outputs in target A. Returns `None` if the
+/// instruction has a different effect.
 fn put_out(inst: &Inst, alu: &Alu, temp: u8) -> Option<[u8; 4]> {
     let common = &inst.common;
     let whole = common.rgb_omask == 7 && common.alpha_omask && common.r#type == InstType::OUT;
@@ -63,8 +63,8 @@ fn put_out(inst: &Inst, alu: &Alu, temp: u8) -> Option<[u8; 4]> {
     Some([red, green, blue, alpha])
 }
 
-/// Returns the channels of a temporary that a MAD passes unchanged, because the MAD multiplies these channels by 1 and
-/// adds 0.
+/// Returns the channels of the temporary `temp` that a MAD passes unchanged. For these channels, the MAD multiplies by
+/// 1 and adds 0.
 fn unchanged<Op>(half: &Half<Op>, sources: &Sources, temp: u8, count: usize) -> Option<[u8; 3]> {
     let [a, b, c] = &half.operands;
     let source = sources.src.get(a.sel as usize)?;

@@ -1,5 +1,5 @@
-//! Translates registers to a [`Draw`]: the state of the fixed-function units, and the inputs and outputs of the
-//! fragment program.
+//! Translates registers to a [`Draw`]. A [`Draw`] has the state of the fixed-function units, and the inputs and outputs
+//! of the fragment program.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ use crate::sampling::STENCIL_OPS;
 const STEPS: u16 = 12;
 /// Number of colour targets.
 pub(super) const TARGETS: usize = 4;
-/// END_TYPE of GA_LINE_CNTL for lines whose ends are at right angles to the line. The driver sets this value for smooth
-/// lines. RV530 fails `line-aa-width`, because such lines have too many pixels.
+/// Value of END_TYPE in GA_LINE_CNTL. With this value, the chip draws the ends of a line at right angles to the line.
+/// The driver sets this value for smooth lines. RV530 fails `line-aa-width`, because such lines have too many pixels.
 const PERPENDICULAR: u32 = 3;
 /// Index of the colour that the depth unit stores in a clear. Lower indices belong to the colour targets.
 const CLEAR: usize = TARGETS;
@@ -75,16 +75,16 @@ pub(super) struct Prepared {
 /// Translates the registers to the state of a draw.
 ///
 /// # Errors
-/// Returns a fault if a buffer is too small for the rows of the scissor. The kernel rejects such a draw as well
-/// (`r100_cs_track_check`).
+/// Returns a fault if a buffer is too small for the rows of the scissor. The kernel also rejects a draw if a buffer is
+/// too small (`r100_cs_track_check`).
 pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) -> Result<Prepared, Fault> {
     let clip = layout.clip();
     let vte = fields!(state, VteCntl, state.word(reg::VAP_VTE_CNTL));
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    // If vertices bypass the vertex unit, VAP_VTE_CNTL may still have its reset value. The field VTX_XY_FMT and the
-    // fields of the viewport are then ignored.
+    // If vertices bypass the vertex unit, VAP_VTE_CNTL may have the reset value. In this case, the code ignores the
+    // field VTX_XY_FMT and the fields of the viewport.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
         true => state.float(reg::SE_VPORT_XSCALE, number),
@@ -116,7 +116,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
-    // No register contains the number of rows of a surface, so the lower edge of the scissor determines this number.
+    // No register contains the number of rows of a surface. Therefore, the lower edge of the scissor determines the
+    // number of rows.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
     let (depth, tests) = depth(state, rows)?;
     let (mut targets, outputs) = targets(state, rows)?;
@@ -139,8 +140,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         depth,
         tests,
         depth_bounds: None,
-        // `Outputs` performs the alpha test, because the test must read the program's outputs before these outputs are
-        // converted.
+        // The alpha test must read the program's outputs before their conversion. Therefore, `Outputs` performs the
+        // alpha test.
         alpha_test: None,
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
@@ -156,22 +157,23 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
 
 /// Returns the guard band, and the limits outside of which primitives are dropped. The guard band is the maximum ratio
 /// of x and y to w, from VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to both registers of the
-/// guard band, and does not set a scissor at the edges of the viewport. Clipping at the guard band therefore limits the
-/// drawn area to the viewport.
+/// guard band. The driver does not set a scissor at the edges of the viewport. Clipping at the guard band therefore
+/// limits the drawn area to the viewport.
 ///
 /// The limits are VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ. The driver also writes 1 to these registers. As on
-/// R600, a primitive is dropped if all its vertices are beyond the limit on the same side. If both limits are at least
-/// as large as the guard band, the limits have no effect, and this function returns `None` for the limits.
+/// R600, the chip drops a primitive if all vertices of the primitive are beyond the limit of the same side. If both
+/// limits are at least as large as the guard band, the limits have no effect. In this case, this function returns
+/// `None` for the limits.
 fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     let drops = x_discards < x || y_discards < y;
     ([x, y], drops.then_some([x_discards, y_discards]))
 }
 
-/// Returns the pixels inside of the scissor and of the clip rectangles. For each pixel, the four clip rectangles form a
-/// number n of four bits: bit i of n is set if rectangle i contains the pixel. Bit n of SC_CLIP_RULE states whether the
-/// pixel is drawn. A rule is supported only if the rule selects some of the rectangles and draws the pixels that are
-/// inside of all selected rectangles. Other rules are reported.
+/// Returns the pixels inside of the scissor and of the clip rectangles. Each pixel has a number n of four bits. Bit i
+/// of n is set if clip rectangle i contains the pixel. The chip draws the pixel if bit n of SC_CLIP_RULE is set. The
+/// function supports a rule only if the rule selects some rectangles and draws only the pixels inside of all selected
+/// rectangles. The function reports all other rules.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -230,9 +232,9 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
 
 /// Returns the line stipple, or `None` if the line stipple is off.
 ///
-/// STIPPLE_SCALE is interpreted as the number of pattern bits per pixel. Mesa writes OpenGL's factor minus one, so a
-/// line with a factor of 1 uses the first bit for all pixels. RV530 passes the part of `linestipple` with a solid
-/// pattern, and fails the other five parts.
+/// STIPPLE_SCALE is interpreted as the number of pattern bits per pixel. Mesa writes OpenGL's factor minus one.
+/// Therefore, a line with a factor of 1 uses the first bit of the pattern for all pixels. The test `linestipple` has
+/// six parts. RV530 passes only the part with a solid pattern.
 fn stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) -> Option<Stipple> {
     let of_lines = matches!(topology, Topology::Lines | Topology::LineStrip | Topology::LineLoop);
     let config = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
@@ -285,7 +287,7 @@ const DEPTH_COMPARES: [Compare; 8] = [
     Compare::Always,
 ];
 
-/// Returns the depth buffer and the depth and stencil tests. The buffer is `None` if both tests are off.
+/// Returns the depth buffer and the depth and stencil tests. The depth buffer is `None` if both tests are off.
 fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
@@ -355,8 +357,9 @@ fn surface(
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
-/// Makes the draw a resolve, if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve stores the mean of the samples of
-/// the first target in another buffer, and ignores the results of the program.
+/// Makes the draw a resolve, if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve computes the mean of the samples of
+/// each pixel in the first target. The resolve stores the means in a second buffer, and ignores the results of the
+/// program.
 fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
     let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
     if !control.aaresolve_mode {
@@ -378,8 +381,8 @@ fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault>
     Ok(())
 }
 
-/// Returns the target to which the depth unit stores its clear value, if ZB_CB_CLEAR is set. The driver clears one half
-/// of a colour buffer in this way, and clears the second half with the colour unit.
+/// If ZB_CB_CLEAR is set, returns the target to which the depth unit stores the depth unit's clear value. To clear a
+/// colour buffer, the driver uses the depth unit for one half of the buffer and the colour unit for the second half.
 fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
@@ -400,13 +403,13 @@ fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
 /// Conversion of the fragment program's outputs before the outputs are stored.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
-    /// For each target, the number of the program's output, and the channels of this output that are stored as C0 to
-    /// C3.
+    /// An entry belongs to a target. The entry has the number of an output of the program, and the channels of this
+    /// output that the chip stores as C0 to C3.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
-    /// For each target, the width of a component in bits if blending treats the target's signed fractions as unsigned
-    /// fractions. Otherwise, `None`.
+    /// An entry belongs to a target. If blending treats the target's signed fractions as unsigned fractions, the entry
+    /// is the width of a component in bits. Otherwise, the entry is `None`.
     signed: [Option<u8>; TARGETS],
-    /// The alpha test of output 0, or `None` if the alpha test is off.
+    /// The alpha test for output 0, or `None` if the alpha test is off.
     alpha: Option<Alpha>,
     /// Value that the depth unit stores, if ZB_CB_CLEAR is set.
     clear: Option<u32>,
@@ -448,8 +451,8 @@ enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the format of US_OUT_FMT. Also returns the number of the component (0 to 3 for C0 to C3) that is stored
-    /// in bits 31 to 24 of a pixel's first word. If components have ten bits, the returned component is alpha.
+    /// Returns the format of US_OUT_FMT. Also returns the number of the component in bits 31 to 24 of a pixel's first
+    /// word. The number is 0 to 3 for C0 to C3. If components have ten bits, the returned component is alpha.
     fn of(out: u32) -> (OutputFormat, usize) {
         let signed = out >> 16 & 0xf != 0;
         match (out & 0x1f, signed) {
@@ -466,9 +469,9 @@ impl OutputFormat {
 /// Returns the upper eight bits of a component in a format.
 ///
 /// The eight-bit alpha test reads the component in bits 31 to 24 of a pixel's first word. If components have more than
-/// eight bits, this component may be a component other than alpha. The evidence is `fbo-alphatest-formats` on an RV530.
-/// The test fails for all signed and floating-point formats, and for R, RG, RGB and RGBA of 16 bits. The test passes
-/// for LA of 16 bits, whose second component is alpha.
+/// eight bits, the read component may be red, green or blue instead of alpha. The evidence is `fbo-alphatest-formats`
+/// on an RV530. The test fails for all signed and floating-point formats, and for R, RG, RGB and RGBA of 16 bits. The
+/// test passes for LA of 16 bits, whose second component is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -493,7 +496,7 @@ impl Alpha {
     }
 }
 
-/// Returns the colour targets, and the conversion of the program's outputs for these targets.
+/// Returns the colour targets. Also returns the conversion of the program's outputs for the colour targets.
 fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
@@ -522,7 +525,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
     for number in 0..TARGETS {
-        // If output 0 is stored in several targets, US_OUT_FMT marks all outputs except output 0 as unused.
+        // If the chip stores output 0 in several targets, US_OUT_FMT marks all outputs except output 0 as unused.
         let shared = control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites);
         let output = if shared { 0 } else { number };
         let out = state.nth(reg::US_OUT_FMT_0, output);
@@ -581,7 +584,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
         false => color,
     };
     let mut factor = |code: u8| match code {
-        // In addition to the codes 32 and 33, the codes 0 and 1 mean the factors zero and one. (REG)
+        // The codes 0 and 32 mean the factor zero. The codes 1 and 33 mean the factor one. (REG)
         0 | 32 => Factor::Zero,
         1 | 33 => Factor::One,
         34 => Factor::Source,
@@ -627,7 +630,8 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     Some(Blend { color, alpha, constant, range })
 }
 
-/// Converts a value to a signed fraction of `bits` bits, and returns the unsigned fraction with the same bits.
+/// Converts a value to a signed fraction of `bits` bits. Returns the unsigned fraction that has the same bits as the
+/// signed fraction.
 ///
 /// The output format of the fragment unit has a sign, but the format of the colour buffer does not. Blending therefore
 /// treats all fractions as unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, in which blending produces values
@@ -646,10 +650,10 @@ fn unsigned(word: u32, bits: u8) -> u32 {
 enum Source {
     /// Components of texture coordinates.
     Coordinates([Component; 4]),
-    /// A colour: the inputs for the front and for the back, and the format of the colour.
+    /// A colour. The fields are the input for the front, the input for the back, and the format of the colour.
     Color { front: usize, back: usize, format: u8 },
-    /// A colour that vertices do not have. The channels of this colour are zero, but the format may replace some of the
-    /// channels by constants.
+    /// A colour that vertices do not have. All channels of this colour are zero, but the format may replace channels by
+    /// constants.
     NoColor { format: u8 },
     /// x and y in the frame buffer.
     Position,
@@ -665,8 +669,8 @@ enum Component {
     Bits(u32),
 }
 
-/// The rasteriser's instructions, which write interpolated values to temporaries: the number of each temporary, and the
-/// source of the temporary's value. The second field is an empty column, which reads as zeros.
+/// The rasteriser's instructions. An instruction writes an interpolated value to a temporary. Each entry has the number
+/// of the temporary and the source of the value. The second field is an empty column, which reads as zeros.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
@@ -880,8 +884,8 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn copied(&self) -> Option<CopiedTexels> {
         let Outputs { targets, signed, alpha, clear, depth, covers } = self.outputs;
-        // Texels are copied only if the outputs need no test and no conversion. If the draw is captured, texels are not
-        // copied, because a capture needs a run of the program.
+        // The chip copies texels only if the outputs need no test and no conversion. The chip does not copy texels in a
+        // captured draw, because a capture needs a run of the program.
         let is_signed = signed.iter().any(Option::is_some);
         let uses_alpha = alpha.is_some() || covers.is_some();
         let plain = !self.recording.is_on() && !is_signed && !uses_alpha && clear.is_none() && !depth;

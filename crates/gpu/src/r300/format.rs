@@ -7,8 +7,8 @@ use reconverge_raster::block::Block;
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// Format of a colour target: the format of the target's elements, and the components of an element that store C0 to C3
-/// of the fragment unit's output.
+/// Format of a colour target. The fields are the format of an element, and the components of an element that store the
+/// fragment unit's C0 to C3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
     pub(super) format: Format,
@@ -18,10 +18,10 @@ pub(super) struct Color {
 }
 
 impl Color {
-    /// Returns whether the element is a single byte. For such an element, blending also reads the stored byte as alpha,
-    /// and uses C1 of the blend constant instead of C0 and C2. Mesa sets C1 of the constant for R8, L8, I8 and A8
-    /// (`r300_set_blend_color`). RV530 passes `fbo-blending-formats` for these formats, and fails for R8_SNORM, for
-    /// which Mesa does not set C1.
+    /// Returns whether the element is a single byte. If the element is a single byte, blending also reads this byte as
+    /// alpha. In this case, blending uses C1 of the blend constant instead of C0 and C2. Mesa sets C1 of the constant
+    /// for R8, L8, I8 and A8 (`r300_set_blend_color`). RV530 passes `fbo-blending-formats` for these formats. Mesa does
+    /// not set C1 for R8_SNORM, and RV530 fails the test for this format.
     pub(super) fn is_byte(&self) -> bool {
         self.format.bytes == 1
     }
@@ -38,10 +38,9 @@ const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
     let number = if signed { Number::Snorm } else { Number::Unorm };
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
-        // For formats with two components of 16 or 32 bits, Mesa found by trial that bits 1 and 2 enable red, and that
-        // bits 0 and 3 enable the second component (`grrg_cmask`, `arra_cmask`). For these formats, this function uses
-        // bit 2 for red and bit 0 for the second component. The format UV88 has the same bits, because its components
-        // are C2 and C0.
+        // The developers of Mesa tested formats with two components of 16 or 32 bits. Bits 1 and 2 enable red, and bits
+        // 0 and 3 enable the second component (`grrg_cmask`, `arra_cmask`). This function uses bit 2 for red and bit 0
+        // for the second component. The bits of UV88 are also 2 and 0, because the components of UV88 are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],
             [Some(0), None, Some(1), None] => [2, 1, 0, 3],
@@ -189,7 +188,7 @@ mod tests {
     fn small_targets_store_their_components() {
         assert_eq!(color(0x9, 0, false).map(|color| color.places), Some([None, None, Some(0), None]));
         assert_eq!(color(0xd, 0, false).map(|color| color.places), Some([Some(1), None, Some(0), None]));
-        // US_OUT_FMT 16 is one half-precision float, which has as many bits as UV88.
+        // US_OUT_FMT 16 is one half-precision float. A half-precision float has as many bits as an element of UV88.
         assert_eq!(color(0xd, 16, false).map(|color| color.format.numbers[0]), Some(Number::Float));
         assert_eq!(color(0x6, 15, false), None);
     }

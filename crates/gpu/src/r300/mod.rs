@@ -10,8 +10,8 @@
 //! | `draw`, `multisample` | translation of registers to a draw, and of interpolated values to temporaries |
 //! | `shader`, `texture`, `format` | fragment programs, with their constants and textures |
 //!
-//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, mainly `r300_reg.h`), AMD's R5xx 3D register
-//! reference, and streams captured from the driver.
+//! The sources are Mesa's driver of these chips (`src/gallium/drivers/r300`, mainly `r300_reg.h`), AMD's R5xx 3D
+//! register reference, and streams captured from the driver.
 //!
 //! With `RADEON_DEBUG=notcl`, the driver shades vertices on the host's processor. These vertices bypass the vertex
 //! unit.
@@ -67,8 +67,8 @@ mod walk {
     pub(super) const EMBEDDED: u8 = 3;
 }
 
-/// A vertex array: the number of words per vertex, the distance between vertices in bytes, and the array's range in
-/// memory.
+/// A vertex array. The fields are the number of words per vertex, the distance in bytes between vertices, and the range
+/// of the array in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Array {
     size: usize,
@@ -86,7 +86,7 @@ pub struct R300 {
     arrays: Vec<Array>,
     /// Control word of a draw that waits for indices. The next INDX_BUFFER packet contains these indices.
     waiting: Option<u32>,
-    /// Number of pixels that passed the tests since ZB_ZPASS_DATA was written.
+    /// Number of pixels that have passed the tests since the last write to ZB_ZPASS_DATA.
     passed: u64,
     draws: u64,
     watch: Watch,
@@ -99,10 +99,10 @@ pub struct R300 {
 }
 
 /// State of a draw except for vertices, constants and texels. The next draw can reuse this state if no register has
-/// changed. A part is `None` until a draw needs it.
+/// changed. A part is `None` until a draw needs the part.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// The value of [`State::changes`], the options and the topology for which the other fields were computed.
+    /// The remaining fields were computed for this value of [`State::changes`], these options and this topology.
     made_from: Option<(u64, Options, Topology)>,
     layout: Option<Layout>,
     vertex: Option<VertexProgram>,
@@ -131,7 +131,7 @@ impl R300 {
         }
     }
 
-    /// Returns the chip with only these errata on. A new chip has all errata on.
+    /// Returns the chip with exactly the errata `errata`. A new chip has all errata.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R300 {
         self.state.errata = errata;
@@ -184,8 +184,9 @@ impl R300 {
         Ok(())
     }
 
-    /// Executes 3D_LOAD_VBPNTR. For every two arrays, the packet has one word with the sizes and strides of both
-    /// arrays, in words. After this word, the packet has the offsets of both arrays, in bytes.
+    /// Executes 3D_LOAD_VBPNTR. Every two arrays have three words in the packet. The first word contains the sizes and
+    /// the strides of both arrays, in words. The second and the third word contain the offsets of the two arrays, in
+    /// bytes.
     fn load_arrays(&mut self, packet: &Packet<'_>) -> Result<(), Fault> {
         let payload = packet.payload;
         let count = (payload[0] & 0x1f) as usize;
@@ -264,7 +265,7 @@ impl R300 {
         let (low, high) =
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
-        // The sum of index and offset has 24 bits and is then clamped. RV515 and RV530 pass
+        // The chip adds the offset to the index, keeps 24 bits of the sum, and clamps the result. RV515 and RV530 pass
         // `arb_draw_elements_base_vertex-negative-index`. The indices of this test are negative, but the sum of each
         // index and the offset is not negative.
         let bias = self.state.word(reg::VAP_INDEX_OFFSET);
@@ -401,7 +402,7 @@ impl R300 {
 
 /// The vertices of a draw.
 struct Vertices {
-    /// Input vectors of each vertex. The vertex program replaces these vectors by its outputs.
+    /// Input vectors of each vertex. The vertex program replaces the input vectors by the program's outputs.
     vectors: Vec<Vectors>,
     /// Mask of the input vectors that the stream writes; bit n is vector n.
     targets: u32,

@@ -1,8 +1,8 @@
 //! Multisampling: pixels with several samples.
 //!
-//! A multisampled surface is never a texture, so the chip model is free to choose the order of the surface's samples.
-//! In this model, the samples of a pixel are contiguous. The driver allocates memory for all samples. Source: Mesa
-//! `r300_emit.c`, `r300_blit.c`, `r300_reg.h`.
+//! A multisampled surface is never a texture. Therefore, the chip model can choose any order for the samples of the
+//! surface. In this model, the samples of a pixel are contiguous. The driver allocates memory for all samples. Source:
+//! Mesa `r300_emit.c`, `r300_blit.c`, `r300_reg.h`.
 
 use reconverge_raster::draw::{Draw, Multisample, SampleOrder};
 use reconverge_raster::setup::{Corner, PIXEL};

@@ -1,9 +1,8 @@
-//! Packets of the command processor of R300 to R500 (PM4), with the buffers to which the relocations of the packets
-//! refer.
+//! Packets of the command processor of R300 to R500 (PM4). A packet includes the buffers to which the relocations of
+//! the packet refer.
 //!
-//! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the preceding packet. If a
-//! packet has several relocations, this crate expects these relocations in the order in which captured streams contain
-//! them.
+//! Source: Mesa `r300_reg.h` and `r300_cs.h`. A relocation is a NOP packet that belongs to the preceding packet. A
+//! packet may have several relocations. This crate expects the same order of relocations as in captured streams.
 
 use crate::{Fault, Submission, pm4};
 
@@ -20,7 +19,7 @@ pub(super) mod op {
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Type 0: writes words to contiguous registers, or all words to one register.
+    /// Type 0. The packet writes the words to contiguous registers, or all words to the same register.
     Registers {
         /// Byte address of the first register.
         first: u32,
@@ -57,7 +56,8 @@ mod tests {
         read(&Submission { commands, buffers })
     }
 
-    /// Captured: offset and pitch of the colour buffer, each with its relocation, and the first word of a triangle fan.
+    /// Captured words: the offset and the pitch of the colour buffer with their relocations, and the first word of a
+    /// triangle fan.
     #[test]
     fn a_relocation_completes_the_packet_before_it() {
         let buffers = [0..16, 64..128];

@@ -1,4 +1,5 @@
-//! Runs vertex programs. Reads the program and its constants from the memory and registers of the vertex unit.
+//! Runs vertex programs. Reads a program and the program's constants from the memory and the registers of the vertex
+//! unit.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -62,8 +63,8 @@ impl VertexProgram {
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
         let (slots, mut registers) = program(state);
-        // Only an observer reads the offset of the constants. Without an observer, the offset is removed, so that the
-        // cache finds the program even if the offset has changed.
+        // Only an observer reads the offset of the constants. If the chip has no observer, the code removes the offset
+        // from the key. Then the cache finds the program even if the offset has changed.
         if !watch.is_on() {
             registers[CONST_CNTL] &= !CONST_BASE;
         }
@@ -104,7 +105,7 @@ impl VertexProgram {
         self.loaded.set_constants((0..=most).map(|number| (number, value(number))));
     }
 
-    /// Returns the program as observers receive it.
+    /// Returns the program in the form for observers.
     fn observed(&self) -> ChipProgram {
         chip_program(self.chip, &self.key.words, &self.key.registers)
     }
@@ -156,8 +157,8 @@ impl VertexProgram {
     }
 }
 
-/// Registers that affect a vertex program: four registers of the whole program, and three registers for each
-/// descriptor. The registers of a descriptor without an operation are replaced by zeros.
+/// Registers that affect a vertex program. Four registers affect the whole program. Each descriptor has three more
+/// registers. If a descriptor has no operation, zeros replace the registers of the descriptor.
 type VertexRegisters = [u32; 4 + 3 * DESCRIPTORS];
 
 /// Returns the instruction slots of the program, and the registers that affect the program.
@@ -181,7 +182,8 @@ fn program(state: &mut State) -> (Range<usize>, VertexRegisters) {
     (0..last + 1, registers)
 }
 
-/// Returns the number of each descriptor, or `None` for a descriptor without an operation.
+/// Returns one entry per descriptor. The entry is the number of the descriptor, or `None` if the descriptor has no
+/// operation.
 fn used(flow: u32) -> impl Iterator<Item = Option<usize>> {
     (0..DESCRIPTORS).map(move |number| (flow >> (2 * number) & 3 != 0).then_some(number))
 }

@@ -1,5 +1,5 @@
-//! Cached programs of earlier draws. For each program, the cache has the decoded form, the lowered forms, and the state
-//! from which the program was decoded.
+//! Cached programs of earlier draws. For each program, the cache contains the decoded form, the lowered forms, and the
+//! state that determined the decoded form.
 
 use std::sync::Arc;
 
@@ -28,11 +28,11 @@ pub(super) struct KeptFragmentProgram {
     pub(super) constants: Arc<[u8]>,
     /// For each channel of each temporary, whether the program may read the channel.
     pub(super) read: Arc<[bool]>,
-    /// The texel that the program outputs, if the program does nothing else.
+    /// The texel that the program outputs. `None` if the program does more than output a texel.
     pub(super) texel: Option<TexelRead>,
     /// The decoded program, without constants and textures.
     pub(super) decoded: Loaded,
-    /// The lowered program for each environment. Constants do not affect lowering, so these environments do not contain
-    /// constants.
+    /// The lowered program for each environment. The environments contain no constants, because constants do not affect
+    /// lowering.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }

@@ -227,7 +227,8 @@ word! {
         line_stuff_enable: bool [1:1],
         triangle_stuff_enable: bool [2:2],
         stencil_auto: u8 [5:4],
-        /// Two bits per set of coordinates. 0: from the vertices. 1: s and t of a point. 2: s, t and r of a point.
+        /// Each set of coordinates has two bits. 0: vertices contain the set. 1: points get s and t. 2: points get s, t
+        /// and r.
         tex_source: u16 [31:16],
     }
     /// Multisampling.
@@ -238,14 +239,16 @@ word! {
     }
     /// Flat shading of colours, and the provoking vertex.
     pub(super) struct ColorControl(u32) = "GA_COLOR_CONTROL" {
-        /// Four bits per colour: two for red, green and blue, and two for alpha. 0: solid. 1: flat. 2: Gouraud.
+        /// Each colour has four bits. Two bits control red, green and blue, and two bits control alpha. 0: solid. 1:
+        /// flat. 2: Gouraud.
         shading: u16 [15:0],
-        /// 0: the first vertex. 1: the second vertex. 2: the third vertex. 3: the last vertex.
+        /// Selects the provoking vertex. 0: the first vertex. 1: the second vertex. 2: the third vertex. 3: the last
+        /// vertex.
         provoking_vertex: u8 [17:16],
     }
     /// Line stipple.
     pub(super) struct LineStippleConfig(u32) = "GA_LINE_STIPPLE_CONFIG" {
-        /// Restart of the pattern. 0: never. 1: at each line. 2: at each packet.
+        /// When the pattern restarts. 0: never. 1: at each line. 2: at each packet.
         line_reset: u8 [1:0],
         /// Upper 30 bits of a 32-bit float.
         stipple_scale: u32 [31:2],
@@ -293,7 +296,7 @@ word! {
         tex_cn: bool [4:4],
         tex_addr: u8 [11:5],
         col_id: u8 [15:12],
-        /// 0: nothing. 1: the colour. 2: the position in the frame buffer. 3: the visible side.
+        /// The written value. 0: none. 1: the colour. 2: the position in the frame buffer. 3: the visible side.
         col_cn: u8 [17:16],
         col_addr: u8 [24:18],
         tex_adj: bool [25:25],
@@ -394,7 +397,7 @@ word! {
         fast_fill: bool [2:2],
         rd_comp_enable: bool [3:3],
         wr_comp_enable: bool [4:4],
-        /// Whether the depth unit stores its clear value for each pixel that the colour unit stores.
+        /// Whether the depth unit also stores a clear value for each pixel that the colour unit stores.
         zb_cb_clear: bool [5:5],
         /// Cache and compression fields of R500.
         others: u32 [31:6],
@@ -421,7 +424,7 @@ word! {
         max_aniso: u8 [23:21],
         id: u8 [31:28],
     }
-    /// Bias of the level of detail, and other state of a sampler.
+    /// State of a sampler, such as the bias of the level of detail.
     pub(super) struct TxFilter1(u32) = "TX_FILTER1_0" {
         chroma_key_mode: u8 [1:0],
         mc_coord_truncate: bool [2:2],
@@ -463,7 +466,8 @@ word! {
         tex_coord_type: u8 [26:25],
         cache: u8 [31:27],
     }
-    /// Pitch of a texture, and upper bits of fields in other registers of the texture.
+    /// Pitch of a texture. The register also contains the upper bits of fields that are in other registers of the
+    /// texture.
     pub(super) struct TxFormat2(u32) = "TX_FORMAT2_0" {
         /// Pitch in texels, minus one.
         txpitch: u16 [12:0],

@@ -1,4 +1,4 @@
-//! Runs fragment programs. Reads the program, its constants and its textures from the memories and registers of the
+//! Runs fragment programs. The program, the constants and the textures come from the memories and the registers of the
 //! fragment unit.
 
 use std::borrow::Cow;
@@ -31,7 +31,8 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// Addresses of state registers that affect fragment programs, and the names that the machine uses for these registers.
+/// State registers that affect fragment programs. Each entry has the address of a register and the machine's name of
+/// the register.
 const REGISTERS: [(u32, &str); 6] = [
     (reg::US_CONFIG, "US_CONFIG"),
     (reg::US_PIXSIZE, "US_PIXSIZE"),
@@ -44,8 +45,8 @@ const REGISTERS: [(u32, &str); 6] = [
 /// Number of integer constants.
 const INTEGERS: usize = 32;
 
-/// Registers that affect a program: the registers in [`REGISTERS`], the integer constants, the boolean constants, and
-/// FG_DEPTH_SRC.
+/// Values that affect a program: the registers in [`REGISTERS`], the integer constants, the boolean constants, and the
+/// register FG_DEPTH_SRC.
 type FragmentRegisters = [u32; REGISTERS.len() + INTEGERS + 2];
 
 fn registers(state: &State) -> FragmentRegisters {
@@ -75,7 +76,7 @@ pub(super) struct Shader {
     read: Arc<[bool]>,
     /// Numbers of the constants that the program reads.
     constants: Arc<[u8]>,
-    /// The texel that the program outputs, if the program does nothing else.
+    /// The texel that the program outputs. `None` if the program does more than output a texel.
     texel: Option<TexelRead>,
     /// The texture units that are enabled, in the order of the textures in the environment.
     units: Vec<texture::TextureUnit>,
@@ -166,8 +167,8 @@ impl Shader {
         self.loaded.set_constants(constants);
     }
 
-    /// Reads the constants again, so that the shader can be reused. Returns `false` if memory no longer has the same
-    /// textures, or if a texture is not in the cache. The caller must then create a new shader.
+    /// Prepares the shader for reuse: reads the constants again. Returns `false` if a texture has changed in memory or
+    /// is not in the cache. The caller must then create a new shader.
     pub(super) fn renew(&mut self, state: &State, images: &mut Images, memory: Vram<'_>) -> bool {
         let textures = &self.loaded.environment().textures;
         let mut units = self.units.iter().zip(textures);
@@ -183,14 +184,14 @@ impl Shader {
         self.read[usize::from(temp) * 4 + channel]
     }
 
-    /// Returns the program as observers receive it.
+    /// Returns the program in the form for observers.
     fn observed(&self) -> ChipProgram {
         chip_program(self.chip, &self.key.words, self.key.first, &self.key.registers)
     }
 
-    /// Returns the texels that the program copies to target A, if the program does nothing else. `select` contains the
-    /// channel of the output for each component of the stored colour. `input` returns the draw's input that a channel
-    /// of a temporary contains.
+    /// Returns the texels that the program copies to target A. Returns `None` if the program does more than copy
+    /// texels. `select` contains the channel of the output for each component of the stored colour. `input` returns the
+    /// draw's input that a channel of a temporary contains.
     pub(super) fn copied(
         &self,
         select: [u8; 4],
@@ -244,7 +245,7 @@ impl Shader {
     }
 }
 
-/// Returns the texel that a program outputs, if the program does nothing else.
+/// Returns the texel that a program outputs. Returns `None` if the program does more than output a texel.
 fn texel_of(key: &DecodedFrom) -> Option<TexelRead> {
     let DecodedFrom { words, first, registers, .. } = key;
     let register = |address: u32| {

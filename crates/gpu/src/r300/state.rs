@@ -1,4 +1,4 @@
-//! The registers of the chip, the memories of its program units, and the buffers to which relocations refer.
+//! The state of the chip: the registers, the memories of the program units, and the buffers to which relocations refer.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -46,8 +46,8 @@ pub(super) struct State {
     pub(super) unknown: Unknown,
     /// The errata of the chip that are on.
     pub(super) errata: Errata,
-    /// Number of changes to state on which draws depend. Three kinds of changes are not counted: changes of constants,
-    /// changes of planes, and changes of registers that each draw reads again.
+    /// Number of changes to state on which draws depend. The number does not include changes of constants, changes of
+    /// planes, and changes of registers that each draw reads again.
     changes: u64,
     /// Caches of programs from earlier draws.
     pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
@@ -86,8 +86,9 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes [`State::changes`] does not count. Each draw reads some of these registers again. The other
-/// registers are ports, and each write to a port stores a word in a memory.
+/// Registers whose changes [`State::changes`] does not count. The list has two kinds of registers. Registers of the
+/// first kind are read again at each draw. Registers of the second kind are ports. A write to a port stores a word in a
+/// memory.
 const READ_ANEW: [u32; 10] = [
     reg::GA_US_VECTOR_INDEX,
     reg::GA_US_VECTOR_DATA,
@@ -101,8 +102,8 @@ const READ_ANEW: [u32; 10] = [
     reg::ZB_ZPASS_ADDR,
 ];
 
-/// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver changes this offset at each draw, because the driver
-/// stores the constants of a draw after the constants of the previous draw.
+/// Mask of PVS_CONST_BASE_OFFSET in VAP_PVS_CONST_CNTL. The driver stores the constants of each draw after the
+/// constants of the previous draw. Therefore, the driver changes this offset at each draw.
 pub(super) const CONST_BASE: u32 = 0xff;
 
 /// Stores words in a memory, up to the end of the memory. Returns whether the call changes a word before `end`.
@@ -162,8 +163,8 @@ impl State {
         all.get(number).copied().unwrap_or_default()
     }
 
-    /// Executes a packet that writes registers. After setting a register, calls `each` with the address and the value
-    /// of the register, and with the buffer of the register's relocation.
+    /// Executes a packet that writes registers. After each write to a register, the function calls `each`. The
+    /// arguments of `each` are the address of the register, the value, and the buffer of the register's relocation.
     pub(super) fn write(
         &mut self,
         packet: &Packet<'_>,

@@ -27,10 +27,10 @@ const SLACK: usize = 1 << 20;
 /// Code of an anisotropic filter. An anisotropic filter filters linearly at each of its positions.
 const ANISOTROPIC: u8 = 3;
 
-/// Number of LOD_BIAS steps (1/32 each) by which the chip's level of detail is less than OpenGL's level of detail. The
-/// difference is not documented. Mesa adds one step to every bias (`r300_create_sampler_state`), and thereby corrects
-/// glean's pointSprite. With Mesa's additional step, the chip does not use the next level if the level of detail is a
-/// whole number. The evidence is that RV530 and RV515 pass `compressedteximage` in all formats.
+/// The chip's level of detail is less than OpenGL's level of detail. This constant is the difference in steps of
+/// LOD_BIAS (1/32). The difference is not documented. Mesa adds one step to every bias (`r300_create_sampler_state`).
+/// This step corrects glean's pointSprite. Even with the added step, the chip does not use the next level if the level
+/// of detail is a whole number. The evidence is that RV530 and RV515 pass `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
 /// Cache of images from earlier draws. The key has the registers of the unit, and the range of the texture in memory.
@@ -45,8 +45,8 @@ struct Tiling {
 }
 
 impl Tiling {
-    /// Returns the multiples to which the width and the height of a level are rounded up, for elements of `bytes`
-    /// bytes.
+    /// Returns two numbers for elements of `bytes` bytes. The width and the height of a level are rounded up to
+    /// multiples of these numbers.
     fn unit(self, bytes: usize) -> (usize, usize) {
         let log = bytes.max(1).ilog2() as usize;
         let square = self.micro_tile == 2 && log == 1;
@@ -81,7 +81,8 @@ struct Place {
     width: usize,
     height: usize,
     depth: usize,
-    /// Number of bytes from one row of elements to the next, and from one layer to the next.
+    /// `stride` is the number of bytes from one row of elements to the next row. `layer` is the number of bytes from
+    /// one layer to the next layer.
     stride: usize,
     layer: usize,
 }
@@ -126,9 +127,9 @@ impl Layout {
         let (element, select) = match self.texel {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
             // The chip applies the sign to the decompressed component. Until 2015, Mesa's driver read RGTC1 as
-            // unsigned, and the driver's programs added the sign to the result. Now the driver sets the sign, but RV530
-            // still fails `rgtc-teximage-01` and `-02`, the two tests of blocks whose end values have different signs.
-            // RV530 passes all other tests of RGTC.
+            // unsigned, and the driver's programs added the sign to the result. The present driver sets the sign. RV530
+            // fails only two tests of RGTC, `rgtc-teximage-01` and `-02`. In these tests, the end values of a block
+            // have different signs.
             Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
@@ -162,7 +163,7 @@ impl Layout {
 /// The image and sampler of a texture unit.
 #[derive(Clone, Debug)]
 pub(super) struct TextureUnit {
-    /// Key of the image in the cache: the registers on which texels depend, and the range of the buffer.
+    /// Key of the image in the cache. The key has the registers on which texels depend, and the range of the buffer.
     key: ([u32; 5], Range<usize>),
     /// The range of the texture in memory.
     range: Range<usize>,
@@ -182,8 +183,8 @@ impl TextureUnit {
         images.get(key.clone(), range.clone(), memory, make)
     }
 
-    /// Returns whether two conditions hold: the cache has this image for the unit, and the image's bytes in memory have
-    /// not changed.
+    /// Returns whether the cache still has this image for the unit and the bytes of the image in memory have not
+    /// changed.
     pub(super) fn has(&self, image: &Arc<Image>, images: &mut Images, memory: Vram<'_>) -> bool {
         images.find(&self.key, &self.range, memory).is_some_and(|found| Arc::ptr_eq(&found, image))
     }
@@ -235,8 +236,8 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
         .ok_or_else(|| "TX_OFFSET_0 without a buffer, or past the end of the buffer".to_owned())?;
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
-    // The unit exchanges x and z of a decoded block. The driver's selection exchanges x and z again, so the two
-    // exchanges cancel each other.
+    // The unit exchanges x and z of a decoded block. The component selection of the driver also exchanges x and z.
+    // Therefore, the two exchanges cancel each other.
     let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
     let select = select.map(|select| match select {
         0 if exchanged => Select::Component(2),
@@ -269,7 +270,8 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
 /// texture's format.
 ///
 /// For an sRGB texture, the driver writes the border colour on the sRGB curve. RV530 fails `texwrap bordercolor` for
-/// all these textures, as if the chip did not decode the colour: [`Erratum::SrgbBorder`].
+/// all sRGB textures. Therefore, this model assumes that the chip does not decode the border colour:
+/// [`Erratum::SrgbBorder`].
 fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
     let curve = if errata.has(Erratum::SrgbBorder) { Number::Unorm } else { Number::Srgb };
     match texel {
@@ -281,8 +283,9 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
                     Format { numbers, ..format }.read(&word.to_le_bytes())
                 }
                 [10, 10, 10, 2] => Format { numbers, ..format }.read(&word.to_le_bytes()),
-                // Inferred: if a format has four components of 16 bits, or two or more components of 32 bits, the
-                // driver writes the border colour as fractions of eight bits.
+                // Inferred: the driver writes fractions of eight bits for two kinds of formats. Formats of the first
+                // kind have four components of 16 bits. Formats of the second kind have at least two components of 32
+                // bits.
                 _ => {
                     let numbers = numbers.map(|number| match number {
                         Number::Float => Number::Unorm,
@@ -318,8 +321,8 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
     // Inferred from Mesa's option `r500_anisotropy`, which requests a better filter. The option maps the numbers 1 to
-    // 16 to codes up to 63. If the field ANISO of R500 is not 0, ANISO replaces MAX_ANISO, and the filter has up to 1 +
-    // ANISO / 4 positions.
+    // 16 to codes up to 63. On R500, the field ANISO replaces MAX_ANISO if ANISO is not 0. In this case, the filter has
+    // up to 1 + ANISO / 4 positions.
     let most = match filter1.aniso {
         0 => sampling::anisotropy(filter0.max_aniso.into()),
         finer => 1 + finer / 4,
@@ -343,23 +346,23 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
 mod tests {
     use super::*;
 
-    /// Mesa, `r300_get_border_color`: for blocks with one component, the border colour is the second component of a
-    /// 4444 value. For blocks with two components, the border colour has one byte per component. For DXT, the border
-    /// colour is BGRA8.
+    /// Mesa, `r300_get_border_color`: for blocks with one component, the driver packs the border colour as 4444. The
+    /// second component contains the colour. For blocks with two components, the border colour has one byte per
+    /// component. For DXT, the border colour is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
         let border =
             |word, block| border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits);
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
-        // The component is in two's complement: Mesa halves the number, and adds 1 if the number is negative.
+        // The component is a number in two's complement. Mesa halves the number, and adds 1 if the number is negative.
         assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);
         assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
         assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
     }
 
-    /// Mesa `r300_get_border_color`: if a floating-point texel has up to 32 bits, the border colour has the format of
-    /// the texel. For larger texels, the border colour has four bytes.
+    /// Mesa `r300_get_border_color`: if a floating-point texel has at most 32 bits, the border colour has the same
+    /// format as the texel. For larger texels, the border colour has four bytes.
     #[test]
     fn border_colours_of_wide_floats_are_fractions() {
         let border = |bits: [u8; 4], word: u32| {
@@ -407,8 +410,8 @@ mod tests {
             let image = layout.image(&bytes, 8, Select::ALL).unwrap();
             (f32::from_bits(image.texel(0, 0, 0, 0).unwrap()[0]) * 127.).round()
         };
-        // Six sevenths of -1 plus one seventh of 5 is about 0. Six sevenths of 255 plus one seventh of 5 is 219, which
-        // is -37 as a signed byte.
+        // Six sevenths of -1 plus one seventh of 5 is about 0. Six sevenths of 255 plus one seventh of 5 is 219. The
+        // signed byte with the bits of 219 is -37.
         assert_eq!([true, false].map(red), [-37., 0.]);
     }
 }

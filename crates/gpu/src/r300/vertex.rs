@@ -1,8 +1,8 @@
 //! Vertices: converts the words of arrays and packets to input vectors of the vertex unit. Also converts the output
 //! vectors of the vertex unit to vertices that are drawn.
 //!
-//! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c`
-//! for the contents of the vectors.
+//! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL. The contents of the vectors are from Mesa's
+//! `r300_vs_draw.c` and `r300_state_derived.c`.
 
 use std::mem::take;
 
@@ -17,18 +17,18 @@ pub(super) const VECTORS: usize = 16;
 /// The vectors of a vertex.
 pub(super) type Vectors = [[u32; 4]; VECTORS];
 
-/// Numbers of colours and of sets of texture coordinates of a vertex. The attributes of a vertex are its colours,
-/// followed by its sets of texture coordinates.
+/// Numbers of colours and of sets of texture coordinates of a vertex. A vertex has the attributes in this order: all
+/// colours, then all sets of texture coordinates.
 pub(super) const COLORS: usize = 4;
 pub(super) const SETS: usize = 8;
 
-/// Indices of vectors of a vertex that bypasses the vertex unit: point size, first colour and first set of coordinates.
-/// Vector 0 is the position.
+/// Three indices of vectors: the point size, the first colour, and the first set of coordinates. The indices apply to
+/// vertices that bypass the vertex unit. Vector 0 is the position.
 const WINDOW_POINT_SIZE: usize = 1;
 const WINDOW_COLORS: usize = 2;
 const WINDOW_SETS: usize = 6;
 
-/// Conversion of some words of a vertex to one input vector.
+/// Conversion of consecutive words of a vertex to one input vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Element {
     /// Format of the words: DATA_TYPE.
@@ -39,10 +39,11 @@ struct Element {
     target: usize,
     signed: bool,
     normalized: bool,
-    /// Conversion of a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: the result of method 0, but
-    /// at least -1. 2: (2v + 1) / (2^n - 1), which is never zero.
+    /// Method that converts a signed integer v of n bits to a fraction. 0: v / (2^(n-1) - 1). 1: as method 0, but at
+    /// least -1. 2: (2v + 1) / (2^n - 1). The result of method 2 is never zero.
     method: u8,
-    /// For x, y, z and w: the index of a component, or 4 for the constant 0, or 5 for the constant 1.
+    /// The four entries select x, y, z and w. An entry is the index of a component, 4 for the constant 0, or 5 for the
+    /// constant 1.
     select: [u8; 4],
     /// Mask of the components that are written.
     mask: u8,
@@ -135,8 +136,8 @@ impl Element {
                 count / 2
             }
             8 | 9 => {
-                // VECTOR_3_TTT and VECTOR_3_EET: T means ten bits, and E means eleven bits. As in other formats, x is
-                // in the lowest bits.
+                // VECTOR_3_TTT and VECTOR_3_EET: T means ten bits, and E means eleven bits. The lowest bits contain x,
+                // as in all formats.
                 let widths = if self.kind == 8 { [10; 3] } else { [11, 11, 10] };
                 let mut first = 0;
                 for (value, width) in values.iter_mut().zip(widths) {
@@ -230,12 +231,13 @@ impl Layout {
         self.format.colors_present >> number & 1 != 0
     }
 
-    /// Returns the number of components of a set of coordinates, up to 4, or 0 if vertices do not have the set.
+    /// Returns how many components a set of coordinates has. The result is at most 4. The result is 0 if vertices do
+    /// not have the set.
     pub(super) fn components(&self, set: usize) -> usize {
         (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
-    /// Replaces `vertices` by the vertices with these vectors. Reuses the memory of the old vertices.
+    /// Replaces the contents of `vertices` by vertices with the vectors `all`. Reuses the memory of the old vertices.
     pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
         // After the vertex unit, vectors are contiguous. If vertices bypass the vertex unit, each kind of vector has a
         // fixed index.
@@ -287,8 +289,8 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// Captured without the vertex unit: two vectors of four floats, which are the position and the first set of
-    /// coordinates.
+    /// The stream is captured from a draw without the vertex unit. The stream has two vectors of four floats: the
+    /// position, and the first set of coordinates.
     #[test]
     fn a_captured_stream_goes_to_position_and_first_coordinates() {
         let mut state = State::default();

@@ -1,4 +1,4 @@
-//! Recognizes pixel programs that only read a texel and export this texel, as the programs of the driver's blits do.
+//! Recognizes pixel programs that only read a texel and export the texel. The driver uses such programs for blits.
 //!
 //! ```text
 //! FLOOR       R1.y, R0.x       MOV  R0.z, KC0[0].x
@@ -61,7 +61,7 @@ struct CopiedValues {
     texel: Option<TexelRead>,
 }
 
-/// Returns the texel that a program exports, if the program does nothing else.
+/// Returns the texel that a program exports. Returns `None` if the program does more than export a texel.
 pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
     let unknown = CopiedValue::Unknown;
     let mut values =
@@ -118,7 +118,7 @@ impl CopiedValues {
         }
     }
 
-    /// Computes the values of an ALU group. Returns `None` if the group has other effects.
+    /// Computes the values of an ALU group. Returns `None` if the group has an effect besides these values.
     fn compute(&mut self, group: Group<'_>) -> Option<()> {
         let results: Vec<CopiedValue> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
         (self.vector, self.scalar) = ([CopiedValue::Unknown; 4], CopiedValue::Unknown);
@@ -165,8 +165,8 @@ impl CopiedValues {
         })
     }
 
-    /// Records the texel that an instruction reads. Returns `None` if the read is not supported, or if an earlier
-    /// instruction has already read a texel.
+    /// Records the texel that an instruction reads. Returns `None` if this module does not support the read, or if an
+    /// earlier instruction has already read a texel.
     fn fetch(&mut self, fetch: &Fetch) -> Option<()> {
         let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
         let still = (third.offset_x, third.offset_y) == (0, 0);

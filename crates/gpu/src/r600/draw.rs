@@ -1,4 +1,5 @@
-//! Translates registers to a [`Draw`]: the state of the fixed-function units, and the inputs and outputs of programs.
+//! Translates registers to a [`Draw`]. A [`Draw`] has the state of the fixed-function units, and the inputs and outputs
+//! of programs.
 
 use std::array;
 use std::mem::take;
@@ -149,8 +150,8 @@ impl VertexLayout {
     }
 
     /// Splits a draw into parts with the same viewport and layer. If vertices select the viewport or the layer, each
-    /// part is a list of primitives, and the primitives stay in order. The provoking vertex of a primitive selects the
-    /// viewport and the layer of the primitive.
+    /// part is a list of primitives. The primitives stay in the order of the draw. The provoking vertex of a primitive
+    /// selects the viewport and the layer of the primitive.
     pub(super) fn parts(
         &self,
         state: &State,
@@ -208,7 +209,7 @@ mod special_op {
 
 /// Returns the multisampling state.
 ///
-/// In this model, FMASK and CMASK do not compress samples, so an expansion does not change anything.
+/// In this model, samples are never compressed by FMASK or CMASK. Therefore, an expansion has no effect.
 fn multisample(
     state: &mut State,
     mode: &ScMode,
@@ -254,8 +255,8 @@ fn multisample(
         found.at_sample |= u64::from(input.sel_sample) << number;
     }
     if inputs.baryc_sample_cntl == 0 {
-        // The value 0 is CENTROIDS_ONLY. The driver sets CENTROIDS_ONLY unless a program reads the position. RV770
-        // fails `interpolation N non-centroid-deriv`, which computes differences between partially covered pixels.
+        // The value 0 is CENTROIDS_ONLY. The driver sets CENTROIDS_ONLY if no program reads the position. RV770 fails
+        // `interpolation N non-centroid-deriv`. This test computes differences between partially covered pixels.
         found.at_centroid = !0;
     }
     found.position = (inputs.position_centroid, inputs.position_sample);
@@ -633,7 +634,7 @@ pub(super) struct PixelProgram<'a> {
     rooms: &'a PixelRooms,
 }
 
-/// Memory of earlier runs of pixel programs, which later runs reuse.
+/// Memory of earlier runs of pixel programs. Later runs reuse this memory.
 #[derive(Debug, Default)]
 pub(super) struct PixelRooms(Mutex<Vec<PixelRoom>>);
 
@@ -705,8 +706,8 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        // Registers that contain values other than interpolated inputs. For all other registers, the columns of the
-        // inputs are used unchanged.
+        // `own` contains the registers whose values are not interpolated inputs. All remaining registers have the
+        // unchanged columns of the inputs.
         let mut own: Vec<(u8, [LaneColumn; 4])> = Vec::new();
         let mut register = |gpr: u8| {
             let place = own.iter().position(|(number, _)| *number == gpr);

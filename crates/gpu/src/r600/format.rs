@@ -49,10 +49,10 @@ fn layout(number: u8) -> Option<([u8; 4], bool)> {
     })
 }
 
-/// Returns the format of a colour buffer for FORMAT and NUMBER_TYPE, or `None` if a colour buffer cannot have this
-/// format.
+/// Returns the format of a colour buffer with the fields FORMAT and NUMBER_TYPE, or `None` if a colour buffer cannot
+/// have this format.
 pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
-    // A colour format for depth and stencil: a 32-bit float, and then a byte of stencil.
+    // A colour format for depth and stencil. The first component is a 32-bit float. A byte of stencil follows.
     if format == 0x1c {
         let numbers = [Number::Float, Number::Uint, Number::Uint, Number::Uint];
         return Some(Format { bits: [32, 8, 0, 0], numbers, bytes: 8 });

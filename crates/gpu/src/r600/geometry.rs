@@ -3,9 +3,10 @@
 //! ```text
 //! vertices --> vertex program as ES --> ring --> geometry program, a lane a primitive --> ring --> copy program as VS
 //! ```
-//! Source: Mesa `r600_shader.c` (`fetch_gs_input`, `emit_gs_ring_writes`, `generate_gs_copy_shader`) and `r600_state.c`
-//! (`r600_update_gs_state`, `r600_emit_shader_stages`). In this model, a ring contains only the records of one draw.
-//! Each stage receives the records of the previous stage, in order. As on the chip, addresses count dwords.
+//! The sources are Mesa's `r600_shader.c` (`fetch_gs_input`, `emit_gs_ring_writes`, `generate_gs_copy_shader`) and
+//! `r600_state.c` (`r600_update_gs_state`, `r600_emit_shader_stages`). In this model, a ring contains the records of
+//! one draw only. Each stage receives the records of the previous stage, in order. As on the chip, addresses count
+//! dwords.
 
 use reconverge_r700::outcome::{Emission, Outcome};
 use reconverge_raster::primitive::{Topology, assemble};
@@ -19,11 +20,11 @@ use crate::{Fault, capture};
 /// Mode of the geometry stage: VGT_GS_MODE.MODE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// There is no geometry program, and vertices are shared between primitives.
+    /// The draw has no geometry program. Primitives can share vertices.
     Off,
-    /// There is no geometry program, but each vertex receives the number of its primitive. (Scenario A)
+    /// The draw has no geometry program, but each vertex receives the number of the vertex's primitive. (Scenario A)
     Numbered,
-    /// There is a geometry program. (Scenario G)
+    /// The draw has a geometry program. (Scenario G)
     Program,
 }
 
@@ -46,8 +47,8 @@ impl Mode {
 /// which a geometry program reads the vertices. Adjacent vertices are between the other vertices.
 ///
 /// Source: OpenGL 3.2, 2.12.1. In a strip with adjacency, the chip exchanges the second and the third vertex of every
-/// second triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only these triangles, from the chip's order of vertices to
-/// OpenGL's order.
+/// second triangle. Mesa (`gs_tri_strip_adj_fix`) rotates only every second triangle. The rotation converts the chip's
+/// order of vertices to OpenGL's order.
 pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     match topology {
         Topology::LinesAdjacency => {
@@ -59,8 +60,8 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
             let triangles = count.saturating_sub(4) / 2;
             let one = |number: usize| {
                 let first = 2 * number;
-                // `before` is the adjacent vertex that belongs to the previous triangle. `across` is the adjacent
-                // vertex on the other side of the edge that the next triangle shares.
+                // `before` is the adjacent vertex that belongs to the previous triangle. The next triangle shares an
+                // edge with this triangle. `across` is the adjacent vertex at this edge.
                 let before = if number == 0 { 1 } else { first - 2 };
                 let across = if number + 1 == triangles { first + 5 } else { first + 6 };
                 match number % 2 {
@@ -123,8 +124,8 @@ fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usiz
     found
 }
 
-/// Runs three programs on a draw's vertices: the vertex program as ES, the geometry program, and the copy program.
-/// `outcome` receives the results of the copy program.
+/// Runs three programs for the vertices of a draw: the vertex program as ES, the geometry program, and the copy
+/// program. `outcome` receives the results of the copy program.
 ///
 /// # Errors
 /// Returns a fault if a program is missing, traps, or exceeds the maximum number of instructions.
@@ -175,8 +176,8 @@ pub(super) fn run(
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
-        // R600 chips do not have the register VGT_GS_MAX_VERT_OUT. On these chips, the maximum number of emitted
-        // vertices follows from the size of a ring item.
+        // R600 chips do not have the register VGT_GS_MAX_VERT_OUT. On R600 chips, the size of a ring item determines
+        // the maximum number of emitted vertices.
         0 => dwords(machine.context.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
         most => most as usize,
     };
@@ -207,8 +208,8 @@ mod tests {
 
     use super::*;
 
-    /// The expected even triangles are from OpenGL 3.2, table 2.4. Each odd triangle begins with its first vertex in
-    /// the order of the strip.
+    /// The expected even triangles are from OpenGL 3.2, table 2.4. In the order of the strip, each triangle has a first
+    /// vertex. An odd triangle of the result begins with this vertex.
     #[test]
     fn neighbours_lie_between_the_vertices_of_a_triangle() {
         let found = primitives(Topology::TriangleStripAdjacency, 10, true);

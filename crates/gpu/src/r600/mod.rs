@@ -10,8 +10,8 @@
 //! | `geometry` | geometry programs, between vertices and primitives |
 //! | `stream` | stream-out of vertex programs |
 //!
-//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, mainly `r600d.h`) and streams captured from this
-//! driver.
+//! The sources are Mesa's driver of these chips (`src/gallium/drivers/r600`, mainly `r600d.h`) and streams captured
+//! from the driver.
 
 mod copied;
 mod draw;
@@ -114,14 +114,14 @@ pub struct R600 {
     skips: bool,
     /// Sum of the query results that the predicate depends on.
     predicate: u64,
-    /// Number of samples that passed the tests while counting was on.
+    /// Number of samples that have passed the tests. Samples count only while counting is on.
     passed: u64,
     streams: Streams,
     statistics: Statistics,
     /// Whether pipeline statistics and the statistics of stream-out are counted.
     counts_statistics: bool,
-    /// Number of command words so far. This model uses this number as the time, so that results do not depend on the
-    /// host's clock.
+    /// Number of command words so far. This number serves as the time, so that results do not depend on the host's
+    /// clock.
     time: u64,
     draws: u64,
     watch: Watch,
@@ -139,7 +139,8 @@ struct DrawMemory {
     /// `values` contains the initial value of each vertex's first register. `runs` contains the runs of vertices.
     values: Vec<[u32; 4]>,
     runs: Vec<Vec<usize>>,
-    /// Results of the vertex program, and the vertices that are created from these results.
+    /// `outcome` contains the results of the vertex program. `vertices` contains the vertices that result from
+    /// `outcome`.
     outcome: Outcome,
     vertices: Vec<Vertex>,
 }
@@ -148,10 +149,10 @@ struct DrawMemory {
 const SHADED: usize = 1 << 16;
 
 /// State of a draw except for constants, vertices and texels. The next draw can reuse this state if no register has
-/// changed. A part is `None` until a draw needs it.
+/// changed. A part is `None` until a draw needs the part.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// The value of [`State::changes`] and the options for which the other fields were computed.
+    /// The remaining fields were computed for this value of [`State::changes`] and these options.
     made_from: Option<(u64, Options)>,
     layout: Option<VertexLayout>,
     vertex: Option<Box<Shader>>,
@@ -187,7 +188,7 @@ impl R600 {
         }
     }
 
-    /// Returns the chip with only these errata on. A new chip has all errata on.
+    /// Returns the chip with exactly the errata `errata`. A new chip has all errata.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R600 {
         self.state.errata = errata;
@@ -324,8 +325,8 @@ impl R600 {
             }
             event::SAMPLE_STREAMOUTSTATS => {
                 let place = place()?;
-                // The driver reads the first value as the number of primitives that need storage. The driver reads the
-                // second value as the number of primitives that were written.
+                // The driver interprets the first value as the number of primitives that need storage. The driver
+                // interprets the second value as the number of primitives that were written.
                 for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
                     let at = place.start + 8 * word;
                     self.store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
@@ -347,7 +348,7 @@ impl R600 {
         Ok(())
     }
 
-    /// Stores bytes at the start of a range, unless the bytes extend past the end of the range.
+    /// Stores bytes at the start of a range. Does nothing if the range is too short for the bytes.
     fn store(&mut self, memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
         if bytes.len() <= place.len() {
             memory.write(place.start, bytes);
@@ -355,8 +356,8 @@ impl R600 {
         }
     }
 
-    /// Executes STRMOUT_BUFFER_UPDATE: sets the offset of a stream-out buffer from the packet or from memory, or stores
-    /// the offset in memory.
+    /// Executes STRMOUT_BUFFER_UPDATE. The packet may store the offset of a stream-out buffer in memory. The packet may
+    /// then set the offset to a value from the packet or from memory.
     fn update_stream(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let word = |number: usize| packet.payload.get(number).copied().unwrap_or(0);
         let buffer = (word(0) >> 8 & 3) as usize;
@@ -411,7 +412,7 @@ impl R600 {
     }
 
     /// Returns whether a draw of `vertices` vertices is within the limit of a launch. If the draw exceeds the limit,
-    /// this function reports the draw, and the caller must omit the draw.
+    /// the function reports the draw and returns `false`. The caller must then skip the draw.
     fn fits(&mut self, vertices: usize) -> bool {
         let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
         if !fits {
@@ -590,13 +591,13 @@ impl Machine<'_, '_> {
         Shader::new(unit, &mut self.context, None)
     }
 
-    /// Creates the program of a stage for vertices whose first registers have these values.
+    /// Creates the program of a stage. `vertices` contains the first register of each vertex.
     fn shader_of(&mut self, unit: Unit, vertices: &[[u32; 4]]) -> Result<Shader, Fault> {
         let numbers = self.largest(vertices);
         Shader::new(unit, &mut self.context, Some(numbers))
     }
 
-    /// Returns the vertex program for vertices whose first registers have these values. Reuses the `known` program if
+    /// Returns the vertex program. `vertices` contains the first register of each vertex. Reuses the `known` program if
     /// possible.
     fn vertex_shader(&mut self, vertices: &[[u32; 4]]) -> Result<Box<Shader>, Fault> {
         let numbers = self.largest(vertices);
@@ -639,7 +640,7 @@ impl Machine<'_, '_> {
 }
 
 /// Returns separate copies of the vertices of each primitive, with the primitive's number in the third component. Also
-/// returns the runs of these copies, and the list topology of the runs.
+/// returns the runs of the copied vertices, and the list topology of these runs.
 fn numbered(
     state: &State,
     topology: Topology,

@@ -1,8 +1,8 @@
 //! Packets of the command processor (PM4), with the buffers to which the relocations of the packets refer.
 //!
 //! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). A relocation is a NOP packet that belongs to the preceding
-//! packet. If a packet has several relocations, this crate expects these relocations in the order in which captured
-//! streams contain them.
+//! packet. A packet may have several relocations. This crate expects the same order of relocations as in captured
+//! streams.
 
 use crate::{Fault, Submission, pm4};
 
@@ -52,7 +52,8 @@ pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Command>;
 /// Returns the packets of a submission.
 ///
 /// # Errors
-/// See [`pm4::read`]. Only packets of types 2 and 3 are valid, because the driver does not send packets of other types.
+/// See [`pm4::read`]. This function accepts only packets of types 2 and 3. The driver sends no packets of types 0 and
+/// 1.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let command = |header: u32| match header >> 30 {
         3 => Ok(Command { op: (header >> 8) as u8, predicated: header & 1 != 0 }),

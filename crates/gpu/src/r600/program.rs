@@ -17,12 +17,12 @@ use super::copied::{TexelRead, texel_read};
 use crate::kept::Kept;
 
 /// Returns the words from the start of a program to the end of the program's buffer. If the buffer ends with zeros, the
-/// result contains only those zeros that may belong to the program.
+/// result contains only the zeros that may belong to the program.
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    // Up to four zeros may belong to the program, because the program's last instruction may be a fetch or a clause
-    // with a literal.
+    // The last instruction may be a fetch, or may be in a clause with a literal. Therefore, up to four zeros may belong
+    // to the program.
     words.truncate((used + 4).min(words.len()).next_multiple_of(2).min(words.len()));
     words
 }
@@ -49,7 +49,8 @@ impl Reached {
         }
         let mut words = words(memory, place);
         let code = Code::new(&words, 0, options);
-        // If some words cannot be decoded, the end of the program is not known, so all words are kept.
+        // If the decoder rejects a word, the end of the program is not known. In this case, the function keeps all
+        // words.
         if code.faults().next().is_none() {
             words.truncate(2 * length(&code));
         }
@@ -85,12 +86,12 @@ pub(super) struct ComponentsRead {
     pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
-    /// The texel that the program exports, if the program does nothing else.
+    /// The texel that the program exports. `None` if the program does more than export a texel.
     pub(super) texel: Option<TexelRead>,
 }
 
 impl ComponentsRead {
-    /// Returns the register components whose initial values a program or its fetch program may read.
+    /// Returns register components. A program or its fetch program may read the initial values of these components.
     pub(super) fn read(code: &Code, fetch_code: Option<&Code>) -> ComponentsRead {
         let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
             CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
@@ -129,8 +130,9 @@ impl ComponentsRead {
 pub(super) struct ResourcesRead {
     /// For each constant buffer, the number of dwords up to the last dword that the program may read.
     pub(super) constants: [usize; 16],
-    /// Vertex buffers, each with the elements that the program reads. The list of elements is `None` if a number other
-    /// than the index or instance of a vertex may select an element.
+    /// Vertex buffers. Each entry has the number of a buffer and the elements that the program reads. The index or the
+    /// instance of a vertex usually selects an element. If a different number may select an element, the list of
+    /// elements is `None`.
     pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
     /// Numbers of textures, and numbers of samplers.
     pub(super) textures: Vec<u8>,
@@ -162,9 +164,9 @@ impl Element {
     /// Maximum size of an element in bytes.
     const MOST: usize = 16;
 
-    /// Returns the element that a fetch reads. Returns `None` if the element is not selected by the index or instance
-    /// in R0, or if the program may have changed this component of R0. `intact` states which components of R0 have
-    /// their initial values.
+    /// Returns the element that a fetch reads. Returns `None` in two cases: neither the index nor the instance in R0
+    /// selects the element, or the program may have changed the selecting component of R0. `intact` states which
+    /// components of R0 have their initial values.
     fn of(fetch: &Fetch, intact: [bool; 4]) -> Option<Element> {
         let FetchOp::Vertex(low, _, third) = &fetch.op else { return None };
         let (chan, by_instance) = match low.src_sel_x {
@@ -203,8 +205,8 @@ impl ResourcesRead {
         };
         found.add(code, |_| [false; 4]);
         if let Some(fetch_code) = fetch_code {
-            // R0 has its initial value at the start of the fetch program if two conditions hold: the program's first
-            // instruction calls the fetch program, and no other instruction calls the fetch program.
+            // At the start of the fetch program, R0 has its initial value under two conditions. The first instruction
+            // of the program calls the fetch program. No later instruction calls the fetch program.
             let is_call = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::CALL_FS, _));
             let called_first = code.instructions().next().is_some_and(|(at, cf)| at == 0 && is_call(cf));
             let called_once = code.instructions().filter(|(_, cf)| is_call(cf)).count() == 1;
@@ -292,8 +294,8 @@ const LINE: usize = 64;
 /// The properties on which the decoding of a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
-    /// The words of the program, and the words of its fetch program. If both programs have the same address, both
-    /// fields refer to the same list.
+    /// The words of the program, and the words of the fetch program. If both programs have the same address, both
+    /// fields refer to one list.
     pub(super) words: Arc<[u32]>,
     pub(super) fetch: Option<Arc<[u32]>>,
     pub(super) stage: Stage,
@@ -311,8 +313,8 @@ pub(super) struct KeptProgram {
     pub(super) decoded: Loaded,
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,
-    /// The lowered program for each environment. The contents of buffers do not affect lowering, so these environments
-    /// do not have the contents of buffers.
+    /// The lowered program for each environment. The environments do not contain the contents of buffers, because the
+    /// contents do not affect lowering.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }
 

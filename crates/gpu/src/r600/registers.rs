@@ -14,8 +14,8 @@ use crate::register::{RegisterTable, addresses, ignored};
 addresses! {
     CP_STRMOUT_CNTL = 0x8490 * 1;
     VGT_PRIMITIVE_TYPE = 0x8958 * 1;
-    /// Sample positions on the first R600: one word for two samples, one word for four samples, and two words for eight
-    /// samples.
+    /// Sample positions on the first R600. Two samples have one register. Four samples have one register. Eight samples
+    /// have two registers.
     PA_SC_AA_SAMPLE_LOCS_2S = 0x8b40 * 4;
     SQ_CONFIG = 0x8c00 * 1;
     SQ_GPR_RESOURCE_MGMT_1 = 0x8c04 * 1;
@@ -93,8 +93,8 @@ addresses! {
     VGT_MULTI_PRIM_IB_RESET_EN = 0x28a94 * 1;
     VGT_STRMOUT_EN = 0x28ab0 * 1;
     /// Size of a stream-out buffer. The register after this register contains the stride of the buffer. Both values
-    /// count dwords. The addresses of the next buffer's size, stride and base registers are 16 bytes larger than the
-    /// addresses of this buffer's registers.
+    /// count dwords. Each buffer has registers for the size, the stride and the base. The registers of the next buffer
+    /// are 16 bytes after the registers of this buffer.
     VGT_STRMOUT_BUFFER_SIZE_0 = 0x28ad0 * 2;
     VGT_STRMOUT_BUFFER_BASE_0 = 0x28ad8 * 1 relocated;
     VGT_STRMOUT_BUFFER_SIZE_1 = 0x28ae0 * 2;
@@ -429,8 +429,8 @@ word! {
         /// Fields that affect only speed.
         order: u16 [16:3],
         ps_iter_sample: bool [17:17],
-        /// Fields of R700. One of these fields enables the viewport scissors. On R600, the viewport scissors are always
-        /// on.
+        /// Fields of R700. Only R700 has these fields. One of the fields enables the viewport scissors. On R600, the
+        /// viewport scissors are always on.
         others: u16 [31:18],
     }
     /// Number of samples per pixel.

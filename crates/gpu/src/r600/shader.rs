@@ -34,8 +34,8 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// A stage of the pipeline: the registers of the stage, and the numbers of the stage's first resource, first sampler
-/// and first loop constant.
+/// A stage of the pipeline. The fields are the registers of the stage, and the stage's first numbers for resources,
+/// samplers and loop constants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,
@@ -75,7 +75,7 @@ pub(super) const PIXEL: Unit = Unit {
     borders: reg::TD_PS_SAMPLER0_BORDER_RED,
 };
 
-/// The vertex stage. The fetch program of the vertex stage uses the same first resource as the vertex program.
+/// The vertex stage. The fetch program and the vertex program use the same number as their first resource.
 pub(super) const VERTEX: Unit = Unit {
     stage: Stage::Vertex,
     name: "vertex shader",
@@ -119,14 +119,14 @@ pub(super) struct Shader {
     words: Arc<[u32]>,
     /// Offset of the words in memory.
     place: usize,
-    /// The fetch program: its offset in memory, and its words.
+    /// The offset of the fetch program in memory, and the words of the fetch program.
     fetch: Option<(usize, Arc<[u32]>)>,
     /// Resources that the program and its fetch program may read.
     resources: Arc<ResourcesRead>,
     /// Word 2 of the resource of each vertex buffer, in the order of the vertex buffers in the environment.
     layouts: Vec<u32>,
-    /// The lowered program. The program may have been lowered for another environment, if lowering has the same result
-    /// for both environments.
+    /// The lowered program. The program may have been lowered for a different environment. In this case, lowering for
+    /// this environment has the same result.
     loaded: Loaded,
     environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
@@ -144,7 +144,7 @@ pub(super) struct Context<'a, 'm> {
 
 impl Shader {
     /// Returns the program that the registers select, with its resources. If `numbers` is not `None`, reads only the
-    /// bytes of vertex buffers that the vertices may read. Otherwise, reads all bytes.
+    /// bytes of vertex buffers that the vertices may access. If `numbers` is `None`, reads all bytes of vertex buffers.
     ///
     /// # Errors
     /// Returns a fault if no program is selected, or if the machine cannot load the program.
@@ -199,10 +199,10 @@ impl Shader {
         Ok(Shader { unit, words, place, fetch, resources, layouts, loaded, environment, reads, options })
     }
 
-    /// Reads constants and vertices from memory again, so that the shader can be reused. Returns `false` if the
+    /// Prepares the shader for reuse: reads the constants and the vertices from memory again. Returns `false` if the
     /// program, a texture or the layout of a vertex buffer has changed. The caller must then create a new shader. The
-    /// caller must also create a new shader if any other register on which the shader depends has changed. The only
-    /// exceptions are the registers of constant buffers, because this function reads them again.
+    /// caller must also create a new shader if a register has changed on which the shader depends. The only exceptions
+    /// are the registers of constant buffers, because this function reads these registers again.
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
@@ -252,7 +252,7 @@ impl Shader {
         true
     }
 
-    /// Returns the program as observers receive it.
+    /// Returns the program in the form for observers.
     fn observed(&self) -> ChipProgram {
         let chip = self.environment.chip;
         chip_program(chip, self.unit.program_stage(), self.words.to_vec())
@@ -265,8 +265,8 @@ impl Shader {
         Machine::R700(Box::new(launch))
     }
 
-    /// Returns a recording of vertices. `vertices` contains the value of each vertex's first register: index, zero,
-    /// number of the primitive, and instance.
+    /// Returns a recording of vertices. An element of `vertices` is the value of a vertex's first register. The four
+    /// components are the index, zero, the number of the primitive, and the instance.
     pub(super) fn vertices(&self, vertices: &[[u32; 4]]) -> Recording {
         let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
         Recording::vertices(&self.observed(), self.machine(), self.options, vertices)
@@ -282,8 +282,8 @@ impl Shader {
     pub(super) fn set_ring(&mut self, state: &State, bytes: Vec<u8>) {
         let resource = state.resource(self.unit.first_resource + u32::from(RING));
         let mut words = resource.map_or([0; 7], |resource| resource.words);
-        // The resource contains the size of the driver's ring, which wraps many times in a draw. The ring of this model
-        // contains all records of the draw, so the size of this model's ring is not limited.
+        // The resource contains the size of the driver's ring, which wraps many times in a draw. In this model, the
+        // ring must contain all records of the draw. Therefore, this code sets the largest possible size.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
         let environment = Arc::make_mut(&mut self.environment);
@@ -297,13 +297,13 @@ impl Shader {
         self.loaded.codes().0
     }
 
-    /// Returns a mask of those components of a register that the program reads; bit n is component n.
+    /// Returns a mask of the components of a register that the program reads. Bit n stands for component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.registers[usize::from(gpr) & 127]
     }
 
-    /// Returns the texels that the program copies, if the program does nothing else. `others` contains the registers
-    /// that are not interpolated inputs.
+    /// Returns the texels that the program copies. Returns `None` if the program does more than copy texels. `others`
+    /// contains the registers that are not interpolated inputs.
     pub(super) fn copied(&self, others: &[u8]) -> Option<CopiedTexels> {
         let TexelRead { resource, select, axes, level, sampler } = self.reads.texel.as_ref()?;
         let resources = &self.environment.resources;
@@ -336,8 +336,9 @@ impl Shader {
         self.reads.is_plain
     }
 
-    /// Runs the program on fragments whose registers have these columns. An empty column reads as zeros. If there is a
-    /// recording, adds the lanes to the recording. `outcome` receives the results.
+    /// Runs the program on fragments. The columns contain the initial values of the fragments' registers. An empty
+    /// column reads as zeros. If the caller passes a recording, adds the lanes to the recording. `outcome` receives the
+    /// results.
     ///
     /// # Errors
     /// See [`Shader::run`].
@@ -398,8 +399,8 @@ impl Shader {
 }
 
 /// Removes the zeros at the end of a buffer. Reads past the end of a buffer return zero, so the removal does not change
-/// any result. Drivers store the vertices of many draws in one large buffer. The function keeps 16 bytes of these
-/// zeros, so that the last element that is not zero is complete.
+/// any result. Drivers store the vertices of many draws in one large buffer. The function keeps the first 16 bytes of
+/// the zeros. Therefore, the last element with a value other than zero is complete.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -418,10 +419,11 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
 }
 
 /// A lowered program, the environment of the program, and the components and resources that the program may read. The
-/// program may have been lowered for another environment, if lowering has the same result for both environments.
+/// program may have been lowered for a different environment. In this case, lowering for this environment has the same
+/// result.
 type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
-/// Returns the lowered program with this key, and its resources.
+/// Returns the lowered program with this key, and the resources of the program.
 fn loaded(
     programs: &mut Kept<ProgramKey, KeptProgram>,
     unit: Unit,
@@ -454,16 +456,16 @@ fn loaded(
     Ok((lowered.clone(), environment, program.reads.clone(), program.resources.clone()))
 }
 
-/// Returns `None` if there is no resource with this number. Otherwise, returns the cached texture of the resource, or
-/// `Some(None)` if the texture is not in the cache or memory has changed.
+/// Returns `None` if no resource has this number. Returns `Some(None)` if the texture of the resource is not in the
+/// cache, or if the bytes of the texture in memory have changed. Otherwise, returns the cached texture.
 fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Option<Texture>> {
     let resource = state.resource(resource).cloned()?;
     Some(texture::find(&mut state.images, &resource, memory))
 }
 
-/// Drops lowered programs that refer to images whose bytes in memory have changed. The function does nothing if no
-/// image that the program reads has changed. After the call, the cache can update a changed image if nothing else
-/// refers to the image. For the update, the cache reads only the changed parts of the image's bytes.
+/// Drops the lowered forms of `program` that refer to an image whose bytes in memory have changed. If only these
+/// lowered forms referred to the image, the cache can then update the image. For the update, the cache reads only the
+/// changed parts of the image's bytes.
 fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
     let stale = program.resources.textures.iter().any(|id| {
         let found = find_texture(state, unit.first_resource + u32::from(*id), memory);
