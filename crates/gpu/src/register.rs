@@ -17,12 +17,12 @@ pub(crate) struct Register {
 }
 
 impl Register {
-    /// Returns this entry with the property that its registers hold addresses.
+    /// Returns a copy of this entry. The copy states that the registers hold addresses.
     pub(crate) const fn relocated(self) -> Register {
         Register { relocated: true, ..self }
     }
 
-    /// Returns whether `address` is the address of one of these registers.
+    /// Returns whether `address` is the address of a register of this entry.
     #[cfg(test)]
     pub(crate) const fn has(&self, address: u32) -> bool {
         address >= self.address && address < self.address + 4 * self.count

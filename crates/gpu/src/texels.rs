@@ -1,8 +1,7 @@
 //! Creates levels of images from elements in memory.
 //!
-//! If all components of an element are bit fields, the elements are kept unchanged, and the sampler converts the
-//! elements (see [`Elements`]). If a component is not a bit field, the elements of a level are decoded when the level
-//! is first read.
+//! If all components of a format are bit fields, the sampler converts the elements (see [`Elements`]). If a component
+//! is not a bit field, the first read of a level decodes the elements of the level.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,14 +24,13 @@ pub(crate) enum TexelElement {
         /// Whether the block's colours are on the sRGB curve.
         srgb: bool,
     },
-    /// A block of 4 x 4 texels that is decompressed as unsigned bytes. The resulting bytes are then interpreted as
-    /// signed.
+    /// A block of 4 x 4 texels. The block is decompressed to unsigned bytes. The bytes are interpreted as signed.
     SignedAfter(Block),
-    /// One texel. The texel's red, green and blue are on the sRGB curve, even if these channels are selected from
-    /// alpha.
+    /// One texel. The texel's red, green and blue are on the sRGB curve, even if the format selects alpha for red,
+    /// green or blue.
     Curved(Format),
-    /// A block of 4 x 4 texels. The red, green and blue of these texels are on the sRGB curve, even if these channels
-    /// are selected from alpha.
+    /// A block of 4 x 4 texels. The red, green and blue of the texels are on the sRGB curve, even if the format selects
+    /// alpha for red, green or blue.
     CurvedBlock(Block),
 }
 
@@ -82,8 +80,8 @@ impl TexelElement {
         }
     }
 
-    /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], applies the sRGB curve to all components, and
-    /// returns these components. Red, green and blue of the texel are selected from these components.
+    /// For [`TexelElement::Curved`] and [`TexelElement::CurvedBlock`], returns all components after the sRGB curve.
+    /// Red, green and blue of the texel are selected from the returned components.
     fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
         match self {
             TexelElement::Plain(_)
@@ -103,7 +101,7 @@ impl TexelElement {
         self.channels(select).is_some()
     }
 
-    /// Returns the channels of a texel, or `None` if one of the channels is neither a bit field nor a constant.
+    /// Returns the channels of a texel. Returns `None` if a channel is neither a bit field nor a constant.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
         let formats = match self {
             TexelElement::Plain(format) => [format; 4],
@@ -156,7 +154,7 @@ fn curved(format: Format) -> Format {
     Format { numbers: format.numbers.map(number), ..format }
 }
 
-/// Returns a component of a format as a channel, or `None` if the sampler cannot convert the component.
+/// Returns a component of a format as a channel. Returns `None` if the sampler cannot convert the component.
 fn channel(format: &Format, component: usize) -> Option<Channel> {
     let (width, number) = (format.bits[component], format.numbers[component]);
     if width == 0 {
@@ -311,8 +309,8 @@ mod tests {
         })
     }
 
-    /// According to Mesa's list for RV530, `rgtc-teximage-01` and `-02` fail. As an unsigned byte, -1 is 255, which is
-    /// larger than the other end value of the block.
+    /// According to Mesa's list for RV530, `rgtc-teximage-01` and `-02` fail. The end value -1 is 255 as an unsigned
+    /// byte. So -1 is the larger end value of the block.
     #[test]
     fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
         // The end values of the block are -1 / 127 and 5 / 127. The test reads texels with the codes 0, 1, 2 and 7.
@@ -322,9 +320,10 @@ mod tests {
             [0, 1, 2, 3].map(|place: usize| (f32::from_bits(texels[place][0]) * 127.).round())
         };
         let after = texels(TexelElement::SignedAfter(Block::One { signed: false }));
-        // (6 * 255 + 5) / 7 = 219, which is -37 as a signed byte. (255 + 6 * 5) / 7 = 41.
+        // The third value is (6 * 255 + 5) / 7 = 219, which is -37 as a signed byte. The fourth value is (255 + 6 * 5)
+        // / 7 = 41.
         assert_eq!(after, [-1., 5., -37., 41.]);
-        // If both end values have the same sign, the result equals the result of the signed format.
+        // If both end values have the same sign, the unsigned and the signed format give equal results.
         let same = 0x7fu64 | 0x11 << 8 | 0b111_010_001_000 << 16;
         let texels = |element: TexelElement| element.texels(&same.to_le_bytes())[3][0];
         let block = TexelElement::Block { block: Block::One { signed: true }, srgb: false };
@@ -359,7 +358,7 @@ mod tests {
             let start = random.below(5) as usize;
             let strides = Strides { start, element: element.bytes(), row, slice };
             let length = start + slice * size[2];
-            // In some cases, the level extends past the end of its bytes.
+            // In one of five cases, the memory contains only a part of the level.
             let end = if random.once_in(5) { random.below(length as u32) as usize } else { length };
             let place = LevelPlace { size, strides, end };
             let bytes = (0..length).map(|_| random.next() as u8).chain([0; 16]).collect();
@@ -373,8 +372,8 @@ mod tests {
         assert!(kept > 1_000, "{kept} levels have elements");
     }
 
-    /// The curve applies to the red, green and blue of a texel, but not to the alpha of the texel. It does not matter
-    /// from which components of the element these channels are selected.
+    /// The curve applies to the red, green and blue of a texel, but not to the alpha of the texel. The components from
+    /// which the format selects red, green and blue do not matter.
     #[test]
     fn the_curve_is_for_the_colour_of_a_texel() {
         let luminance =

@@ -35,8 +35,7 @@ impl Unknown {
     }
 }
 
-/// Unpacks the fields of a register. If a bit outside of these fields is set, the bit is reported as unsupported and
-/// ignored.
+/// Unpacks the fields of a register. A set bit outside the fields is reported as unsupported and then ignored.
 macro_rules! fields {
     ($state:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;

@@ -1,13 +1,13 @@
 //! Memory that generated code accesses. A [`Guarded`] is a list of plain values, like a `Vec`. On request, the list is
 //! placed directly before or after pages that cannot be accessed. With this placement, an access outside the list
-//! causes a fault instead of reading or writing other data.
+//! causes a fault.
 //!
 //! ```text
 //! AtEnd:    | no access, 128 KiB | (rest of a page) values | no access, 128 KiB |
 //! AtStart:  | no access, 128 KiB | values (rest of a page) | no access, 128 KiB |
 //! ```
-//! [`Placement::process`] determines where this memory is placed. Inaccessible pages are available only on Unix. Other
-//! hosts always place the memory on the heap.
+//! [`Placement::process`] determines where this memory is placed. Inaccessible pages are available only on Unix. On
+//! hosts other than Unix, the memory is always on the heap.
 
 // This crate allocates memory and accesses the memory through a pointer.
 #![allow(unsafe_code)]
@@ -37,7 +37,7 @@ pub enum Placement {
 }
 
 /// Placement of the process, as a number. 0: the placement is not determined yet. [`NONE`]: no placement was requested.
-/// All other numbers: the index of the placement in [`Placement::ALL`], plus one.
+/// Any larger number below [`NONE`] is one plus the index of the placement in [`Placement::ALL`].
 static PROCESS: AtomicU8 = AtomicU8::new(0);
 
 /// The value of [`PROCESS`] if no placement was requested.
@@ -48,9 +48,9 @@ impl Placement {
 
     /// Returns the placement of memory that generated code accesses.
     ///
-    /// The environment variable `RECONVERGE_GUARD` selects the placement: `end`, `start` or `off`. If this variable is
-    /// not set, builds with debug assertions, such as tests, use [`Placement::AtEnd`], and builds without debug
-    /// assertions use [`Placement::Heap`].
+    /// The environment variable `RECONVERGE_GUARD` selects the placement: `end`, `start` or `off`. Without the
+    /// variable, builds with debug assertions use [`Placement::AtEnd`]. Without the variable and without debug
+    /// assertions, builds use [`Placement::Heap`].
     pub fn process() -> Placement {
         Placement::requested().unwrap_or(Placement::Heap)
     }
@@ -58,8 +58,8 @@ impl Placement {
     /// Returns the placement of memory that a program accesses at computed addresses.
     ///
     /// If no placement is requested, returns [`Placement::AtEnd`]. This placement and the heap were measured on an AMD
-    /// EPYC with 1,000 bytes of shared memory s[]. In both cases, a launch of one block takes 40 us, and a launch of 64
-    /// blocks takes 94 us.
+    /// EPYC with 1,000 bytes of shared memory s[]. With either placement, a launch of one block takes 40 us, and a
+    /// launch of 64 blocks takes 94 us.
     pub fn addressed() -> Placement {
         Placement::requested().unwrap_or(Placement::AtEnd)
     }
@@ -121,9 +121,9 @@ enum Held {
     Pages(#[expect(dead_code, reason = "its drop returns the pages")] pages::Pages),
 }
 
-// SAFETY: the list is the only owner of its values, like a `Vec`.
+// SAFETY: the list is the only owner of the values, like a `Vec`.
 unsafe impl<T: Send> Send for Guarded<T> {}
-// SAFETY: the list is the only owner of its values, like a `Vec`.
+// SAFETY: the list is the only owner of the values, like a `Vec`.
 unsafe impl<T: Sync> Sync for Guarded<T> {}
 
 impl<T: Plain> Guarded<T> {
@@ -143,8 +143,8 @@ impl<T: Plain> Guarded<T> {
         list
     }
 
-    /// Returns the requested placement of the values. If the system has not provided inaccessible pages, the values are
-    /// on the heap, whatever this function returns.
+    /// Returns the requested placement of the values. If the system has not provided inaccessible pages, this function
+    /// returns the requested placement, but the values are on the heap.
     pub fn placement(&self) -> Placement {
         self.placement
     }
@@ -248,7 +248,7 @@ impl<T> Deref for Guarded<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: `first` points to an allocation of at least `len` values. All these values are initialised.
-        // `allocate` fills the values with zero bits, which are valid for `Plain` types, and later writes store valid
+        // `allocate` fills the values with zero bits. Zero bits are valid for `Plain` types. Later writes store valid
         // values.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex};
 /// a 16-bit offset.
 const GUARD: usize = 128 << 10;
 
-/// Maximum number of mappings in a process. The system allows some 65,000 memory areas per process, and each mapping
+/// Maximum number of mappings in a process. The system allows about 65,000 memory areas per process. Each mapping
 /// consists of three areas.
 const MOST: usize = 4096;
 
@@ -21,18 +21,18 @@ const KEPT_BYTES: usize = 256 << 10;
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 static PAGE: LazyLock<usize> = LazyLock::new(|| {
-    // SAFETY: the call returns a number and has no other effect.
+    // SAFETY: the call only returns a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 });
 
-/// Unused mappings of earlier lists. On an AMD EPYC, creating a mapping and its pages takes some 30 µs. Reusing a
+/// Unused mappings of earlier lists. On an AMD EPYC, creating a mapping and its pages takes about 30 µs. Reusing a
 /// mapping takes 0.03 µs longer than allocating memory on the heap.
 ///
-/// Callers only try to lock this mutex and do not wait for the lock. If another thread held the lock when this process
-/// was forked, no thread of the forked process ever releases the lock.
+/// Callers only try to lock this mutex and do not wait for the lock. If a thread held the lock during a fork, no thread
+/// of the child process ever releases the lock.
 static SPARE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
 
-/// Pages of a list. When the pages are dropped, a later list can reuse the mapping of these pages.
+/// Pages of a list. After the pages are dropped, a later list can reuse their mapping.
 pub(crate) struct Pages(Option<Mapping>);
 
 /// Accessible pages between inaccessible pages.
@@ -44,11 +44,11 @@ struct Mapping {
 }
 
 impl Pages {
-    /// Returns pages for `bytes` zeros, or `None` if the system does not provide such pages.
+    /// Returns pages for `bytes` zero bytes. Returns `None` if the system provides no pages between inaccessible pages.
     pub(crate) fn new(bytes: usize) -> Option<Pages> {
         let bytes = bytes.checked_next_multiple_of(*PAGE)?;
         if let Some(mapping) = spare(bytes) {
-            // SAFETY: these bytes can be written, and nothing else refers to them.
+            // SAFETY: the bytes of the mapping are writable. No reference to the bytes exists.
             unsafe { mapping.first().write_bytes(0, bytes) };
             return Some(Pages(Some(mapping)));
         }
@@ -84,14 +84,14 @@ impl Drop for Pages {
     }
 }
 
-/// Returns an unused mapping with this number of bytes, or `None` if no such mapping is unused.
+/// Returns an unused mapping with this number of bytes, or `None` if there is no such mapping.
 fn spare(bytes: usize) -> Option<Mapping> {
     let mut spare = SPARE.try_lock().ok()?;
     let place = spare.iter().rposition(|mapping| mapping.bytes == bytes)?;
     Some(spare.remove(place))
 }
 
-// SAFETY: a mapping is the only owner of its bytes. Any thread may access these bytes.
+// SAFETY: a mapping is the only owner of the mapped bytes. Any thread may access the bytes.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -102,7 +102,7 @@ impl Mapping {
             return None;
         }
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
-        // SAFETY: the system chooses an unused address, so the new mapping does not replace other memory.
+        // SAFETY: the system chooses an unused address, so the new mapping does not replace any memory.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
         let base = if base == libc::MAP_FAILED { None } else { NonNull::new(base.cast::<u8>()) };
         let Some(base) = base else {
@@ -111,7 +111,7 @@ impl Mapping {
         };
         let mapping = Mapping { base, bytes };
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: these pages belong to the mapping, and no references to them exist yet.
+        // SAFETY: the pages belong to the mapping, and no reference to the pages exists yet.
         let changed = unsafe { libc::mprotect(mapping.first().as_ptr().cast(), bytes, access) };
         (changed == 0).then_some(mapping)
     }

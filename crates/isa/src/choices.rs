@@ -2,8 +2,8 @@
 
 /// Declares an enum. The declaration contains the name of each value next to the value.
 ///
-/// Generates three items: `ALL` (all values, in the order of their declaration), `name`, and an implementation of
-/// `Display` that writes the name.
+/// Generates three items: the constant `ALL` (all values in the order of their declaration), the function `name`, and
+/// an implementation of `Display` that writes the name.
 ///
 /// ```
 /// reconverge_isa::choices! {

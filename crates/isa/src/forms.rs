@@ -12,19 +12,19 @@ pub struct Form {
     pub example: String,
     /// Meanings of the names in angle brackets.
     pub places: Vec<(String, String)>,
-    /// Purpose of the form. If only some chips or program types have the form, the text names these chips or program
-    /// types. The text may be empty.
+    /// Purpose of the form. For a form of certain chips or program types, the text names the chips or program types.
+    /// The text may be empty.
     pub about: String,
     /// Document and section that describe the form.
     pub source: String,
 }
 
-/// Maximum number of characters that a list of alternatives may have in the text itself. A longer list is replaced by a
-/// name in angle brackets.
+/// Maximum number of characters of a list of alternatives inside the text. A longer list is replaced by a name in angle
+/// brackets.
 const SPELLED: usize = 40;
 
-/// Returns the text of a row in the circumstance `here`, and the meanings of the names in the text, as in [`Form`]. If
-/// the row has several mnemonics, the text contains only the mnemonic `name`.
+/// Returns the fields `text` and `places` of a [`Form`], for a row in the circumstance `here`. If the row has several
+/// mnemonics, the text contains only the mnemonic `name`.
 pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(String, String)>) {
     let (mut out, mut places) = (String::new(), Vec::new());
     parts(row.parts, here, &mut out, &mut places);
@@ -116,7 +116,7 @@ fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
     for text in texts.iter().filter(|text| !text.is_empty()) {
-        // An alternative that consists of further alternatives is split into these alternatives.
+        // If an alternative is a list of alternatives, the function splits the list.
         let plain = !text.contains([' ', '[', '(', '{', '<']);
         for piece in text.split(|c| c == '|' && plain) {
             if !kept.iter().any(|known| known == piece) {

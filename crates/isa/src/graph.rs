@@ -1,4 +1,4 @@
-//! The control flow of a program as a graph of instructions, in the vocabulary that the three machines share.
+//! The control flow of a program as a graph of instructions. All three machines use the same vocabulary.
 //!
 //! Each machine provides the successors of each instruction. All other code for graphs is common to the machines.
 
@@ -8,7 +8,7 @@ crate::choices! {
     pub enum EdgeKind {
         /// Execution continues with the next instruction.
         Next = "next",
-        /// A jump that all active lanes or some of them take.
+        /// A jump for some or all active lanes.
         Jump = "jump",
         /// A jump back to the start of a loop.
         Loop = "loop",
@@ -26,7 +26,7 @@ crate::choices! {
 /// An edge to an instruction at which lanes may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Address of the next instruction, in the machine's own unit.
+    /// Address of the next instruction, in the unit of the machine.
     pub to: u32,
     /// Kind of the edge.
     pub kind: EdgeKind,
@@ -35,13 +35,13 @@ pub struct Edge {
 /// An instruction in a [`Graph`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Address of the instruction, in the machine's own unit.
+    /// Address of the instruction, in the unit of the machine.
     pub pc: u32,
     /// Successors of the instruction. The list is empty at the end of the program.
     pub next: Vec<Edge>,
-    /// Whether lanes of one group may leave the instruction by different edges.
+    /// Whether two lanes of one group can leave the instruction by different edges.
     pub diverges: bool,
-    /// The manual's word for the construct that makes lanes reconverge at this instruction: `join`, `POP`, `ENDIF`.
+    /// The manual's word for the construct at which lanes reconverge: `join`, `POP`, `ENDIF`.
     pub reconverges: Option<&'static str>,
 }
 

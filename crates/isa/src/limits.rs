@@ -1,10 +1,11 @@
 //! Limits on the host resources that input may request, in one table.
 //!
-//! A launch file, a container or a listing may come from anywhere. A few bytes of such a file can request any amount of
-//! memory and time. Each [`Limit`] applies to the whole process. The default of a limit is far above the needs of real
-//! programs, and [`Limit::set`] changes the limit. A request above a limit is an error ([`Exceeded`]). The error names
-//! the limit, the value of the limit and the option that raises the limit. [`room`] tests whether the host can provide
-//! an allocation whose size comes from input. If the host cannot provide the allocation, that is also an error.
+//! A launch file, a container or a listing may come from anywhere. A few bytes of an untrusted file can request any
+//! amount of memory and time. Each [`Limit`] applies to the whole process. The default of a limit is far above the
+//! needs of real programs, and [`Limit::set`] changes the limit. A request above a limit is an error ([`Exceeded`]).
+//! The error names the limit, the value of the limit and the option that raises the limit. [`room`] tests whether the
+//! host can provide an allocation whose size comes from input. If the host cannot provide the allocation, that is also
+//! an error.
 //!
 //! Limits of the hardware are not in this module. Each machine defines the limits of its hardware.
 //!
@@ -41,7 +42,7 @@ pub struct Limit {
     set: AtomicU64,
 }
 
-/// Maximum number of instructions that a group (Tesla: a block) issues before the watchdog stops the group.
+/// Maximum number of instructions that a group (on Tesla, a block) issues. The watchdog then stops the group.
 pub static INSTRUCTIONS: Limit = Limit {
     name: "instructions",
     unit: "instructions",
@@ -63,7 +64,7 @@ pub static LANES: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Maximum size in bytes of one array, of one buffer, and of the results of a launch.
+/// Maximum size in bytes. The limit applies to each array, to each buffer, and to the results of a launch.
 pub static MEMORY: Limit = Limit {
     name: "memory",
     unit: "bytes",
@@ -108,7 +109,7 @@ pub static FILE: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Maximum size in bytes and lines of a source text after expansion of its macros and repetitions.
+/// Maximum number of bytes or lines in a source text after the expansion of macros and repetitions.
 pub static EXPANSION: Limit = Limit {
     name: "expansion",
     unit: "bytes and lines",
@@ -214,12 +215,12 @@ pub enum NoRoom {
     Host(u64),
 }
 
-/// Checks two facts: [`MEMORY`] allows this number of bytes, and the host can now provide `times` times this number of
-/// bytes. A factor above 1 accounts for copies, because a launch copies and converts its input.
+/// Checks that [`MEMORY`] allows `bytes` bytes. Also checks that the host can now provide `times * bytes` bytes. A
+/// factor above 1 accounts for copies, because a launch copies and converts its input.
 ///
-/// Call this function before an allocation whose size comes from input. Without this call, a failure of the allocator
-/// would end the process. The function allocates all bytes as one block and frees the block. The host provides no
-/// memory for pages that are not accessed, so the test is cheap.
+/// Call this function before an allocation whose size comes from input. Without the call, a failed allocation ends the
+/// process. The function allocates all bytes as one block and frees the block. The host provides no memory for pages
+/// that are not accessed, so the test is cheap.
 ///
 /// # Errors
 /// Returns the reason why the memory cannot be allocated ([`NoRoom`]).
@@ -228,7 +229,7 @@ pub fn room(bytes: u64, times: u64) -> Result<(), NoRoom> {
     host_room(bytes.saturating_mul(times))
 }
 
-/// Checks that the host can now provide this number of bytes, with a test allocation as in [`room`].
+/// Like [`room`], checks with a test allocation that the host can now provide `bytes` bytes.
 ///
 /// # Errors
 /// Returns [`NoRoom::Host`] if the host cannot provide the bytes.

@@ -1,15 +1,15 @@
-//! Rules for programs, from the documents of a machine ([`Rule`]), and the instructions that break a rule
-//! ([`Finding`]).
+//! A [`Rule`] is a rule for programs, from the documents of a machine. A [`Finding`] is an instruction that breaks a
+//! rule.
 
 crate::choices! {
     /// Severity of breaking a rule.
     ///
-    /// The enum is exhaustive, because callers that count findings or colour them must handle every severity.
+    /// The enum is exhaustive: callers that count or colour findings must handle every severity.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Severity {
-        /// The code is allowed, but its author probably meant a different effect.
+        /// The code is allowed, but the author of the code probably meant something else.
         Note = "note",
-        /// The behaviour is undefined, or it depends on facts outside the program.
+        /// The behaviour is undefined or depends on facts outside the program.
         Warning = "warning",
         /// The documents forbid the code, or the machine traps.
         Error = "error",
@@ -36,7 +36,7 @@ pub struct Rule {
 pub struct Finding {
     /// The rule that the instruction breaks.
     pub rule: &'static Rule,
-    /// Address of the instruction, in the machine's own unit.
+    /// Address of the instruction, in the unit of the machine.
     pub pc: u32,
     /// Description of the violation.
     pub message: String,

@@ -9,7 +9,7 @@ pub struct Mark {
     /// Offset of the end of the instruction in the text, in bytes. The text between the previous mark and this mark
     /// belongs to the instruction.
     pub end: usize,
-    /// Address of the instruction, in the machine's own unit.
+    /// Address of the instruction, in the unit of the machine.
     pub address: u32,
     /// Indices of the program's words that the instruction occupies.
     pub words: Range<usize>,

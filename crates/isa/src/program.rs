@@ -136,8 +136,9 @@ pub struct Sampler {
     pub unit: u32,
 }
 
-/// Inputs, outputs and constants that a program uses, as its container states them. For example, the notes of a CTM
-/// executable state these facts. A field is `None` if the container does not state the content of this field.
+/// Inputs, outputs and constants that a program uses, according to the container of the program. For example, the notes
+/// of a CTM executable state inputs, outputs and constants. A field is `None` if the container does not state the
+/// field's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Indices of the inputs that the program reads.
@@ -150,11 +151,11 @@ pub struct Usage {
     pub float_constants: Option<Vec<u32>>,
     /// Indices of the integer constants that the program reads.
     pub integer_constants: Option<Vec<u32>>,
-    /// Whether the program can end before its last instruction.
+    /// Whether the program can end before the last instruction.
     pub early_exit: Option<bool>,
 }
 
-/// Position of a program's words in the file that it was read from.
+/// Position of a program's words in the file that contains the program.
 ///
 /// All values of this type compare as equal. So the position of the words does not affect whether two programs are
 /// equal.
@@ -170,8 +171,8 @@ pub enum CodeAt {
         /// Whether the bytes of each word are in big-endian order.
         big_endian: bool,
     },
-    /// The file contains a text that spells bytes as numbers. The program consists of some of those bytes. The second
-    /// value is the position of the program within those bytes.
+    /// The file contains a text that spells bytes as numbers. The program is a part of the bytes. The second value is
+    /// the position of the program in the bytes.
     Numbers(Numbers, Box<CodeAt>),
 }
 
@@ -232,7 +233,7 @@ pub struct Program {
     pub words: Vec<u32>,
     /// Position of the words in the file.
     pub code_at: CodeAt,
-    /// Address of the first word in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
+    /// Address of the first word in the unit of the machine (R500: slots; R700: 64-bit words; Tesla: bytes).
     pub base: u32,
     /// State registers in the container's order, each with its name in the manual and its value.
     pub state: Vec<(String, u32)>,
@@ -240,7 +241,7 @@ pub struct Program {
     pub constants: Vec<ConstantBlock>,
     /// Parameters, in order of their offset.
     pub params: Vec<Param>,
-    /// Textures that this program uses, if the container lists them per program.
+    /// Textures that this program uses, if the container has a list of textures for each program.
     pub samplers: Vec<Sampler>,
     /// Resources of the program.
     pub resources: Resources,
@@ -249,7 +250,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns a program that has these words and no other facts.
+    /// Returns a program with these words. No other facts about the program are known.
     pub fn from_words(words: Vec<u32>) -> Self {
         Program { words, ..Program::default() }
     }
@@ -274,8 +275,8 @@ pub struct Slot {
 /// Memory that contains a module's variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The variable is in a constant bank. If the module states the contents of the variable, [`Module::constants`]
-    /// contains them.
+    /// The variable is in a constant bank. If the module states the contents of the variable, the contents are in
+    /// [`Module::constants`].
     Constant {
         /// Number of the bank.
         bank: u32,
@@ -307,9 +308,9 @@ pub struct Variable {
 /// Declarations that the programs of one compilation share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// Name of the module, if it has one: `modname` of a text cubin, or the member's name in an archive.
+    /// Name of the module, if known: `modname` of a text cubin, or the name of the archive member.
     pub name: Option<String>,
-    /// Chip or architecture that the module was compiled for, if the container states it.
+    /// Chip or architecture for which the module was compiled, if the container states the chip or architecture.
     pub chip: Option<String>,
     /// Value of `abiversion` in a text cubin.
     pub abi_version: Option<u32>,
@@ -329,9 +330,9 @@ pub struct Module {
 pub struct Image {
     /// The container format: `hex32`, `bin`, `cubin-text`, `cubin-elf32`, `ctm-elf`, …
     pub format: &'static str,
-    /// The machine of all programs, if the container states it.
+    /// The machine of all programs, if the container states the machine.
     pub isa: Option<Isa>,
-    /// The chip or architecture name, if the container states it and all modules agree.
+    /// The name of the chip or architecture, if the container states one name for all modules.
     pub chip: Option<String>,
     /// Modules of the programs. [`Program::module`] is an index into this list. The list is empty for formats without
     /// modules.
@@ -348,7 +349,7 @@ impl Image {
         self.modules.get(program.module)
     }
 
-    /// Returns an image that contains only this program and its module.
+    /// Returns an image that contains only this program and the module of the program.
     pub fn only(&self, program: &Program) -> Image {
         let module = self.module_of(program).cloned();
         let chip = module.as_ref().and_then(|module| module.chip.clone()).or_else(|| self.chip.clone());
@@ -360,8 +361,8 @@ impl Image {
         }
     }
 
-    /// Returns all constants for a run of `program`: first the constants of its module, then the constants of the
-    /// program itself.
+    /// Returns all constants for a run of `program`: first the constants of the module, then the constants of the
+    /// program.
     pub fn constants_of<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = &'a ConstantBlock> {
         self.module_of(program).into_iter().flat_map(|module| &module.constants).chain(&program.constants)
     }

@@ -9,14 +9,14 @@ use crate::row::{Bits, Draft, Location, Memory, Number, Part, Row, Scope, Style}
 /// Reason why a word cannot be decoded or printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoReading {
-    /// No row of the table has these bits, for any chip or program type.
+    /// No row of the table matches the word, on any chip or in any program type.
     NoRow,
-    /// A row has these bits, but not for this chip or program type.
+    /// A row matches the word, but the row is for another chip or program type.
     Elsewhere {
         /// Name of the row.
         row: &'static str,
     },
-    /// A row has these bits, but one of the row's parts is not defined for these bits.
+    /// A row matches the word, but one part of the row is not defined for the word.
     NoPart {
         /// Name of the row.
         row: &'static str,
@@ -39,7 +39,7 @@ impl fmt::Display for NoReading {
 
 impl std::error::Error for NoReading {}
 
-/// A row, listed under one of its names.
+/// A row in the list of rows with a certain name.
 #[derive(Debug)]
 pub(crate) struct Named<D: Draft> {
     pub(crate) row: &'static Row<D>,
@@ -47,7 +47,7 @@ pub(crate) struct Named<D: Draft> {
     pub(crate) needs: u64,
 }
 
-/// Returns the [`token_bit`]s of the tokens that occur in every text of a row: fixed words and brackets.
+/// Returns the [`token_bit`]s of the fixed words and brackets in a row. These tokens occur in every text of the row.
 fn needs<D: Draft>(row: &Row<D>) -> u64 {
     row.parts.iter().fold(0, |needs, part| {
         needs
@@ -74,7 +74,7 @@ struct KeyField {
     place: u32,
 }
 
-/// The fields of a row that decide whether the row matches a word. These fields are copied, so that the candidates of a
+/// The fields of a row that decide whether the row matches a word. The fields are copies, so that the candidates of a
 /// bucket are close together in memory.
 #[derive(Debug)]
 struct Candidate<D: Draft> {
@@ -92,7 +92,7 @@ pub struct Table<D: Draft> {
     /// Index in `list` of the first candidate of each bucket.
     starts: Vec<u32>,
     list: Vec<Candidate<D>>,
-    /// Rows by name. Each row is stored together with the tokens that all its texts contain.
+    /// Rows by name. Each row is stored with the tokens that occur in every text of the row.
     names: HashMap<&'static str, Vec<Named<D>>, NameHash>,
 }
 
@@ -100,9 +100,9 @@ impl<D: Draft> Table<D> {
     /// Builds the index over the rows of all groups. The table keeps the order of the groups, and the order of the rows
     /// in each group.
     ///
-    /// The bit fields `key` together select a bucket. There are at most four fields, and each field is one run of bits.
-    /// The caller should select bits that distinguish many rows. If a word matches several rows, [`Table::find`]
-    /// returns the first of these rows in the table's order.
+    /// The bit fields `key` together select a bucket. There are at most four fields. Each field consists of consecutive
+    /// bits. The caller should select bits that distinguish many rows. If a word matches several rows, [`Table::find`]
+    /// returns the first matching row in the table's order.
     pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
         let rows: Vec<_> = groups.iter().copied().flatten().collect();
         let mut fields = [KeyField::default(); KEY_FIELDS];
@@ -154,7 +154,7 @@ impl<D: Draft> Table<D> {
         self.names.keys().copied()
     }
 
-    /// Returns the rows that `word` could match: the candidates in the bucket that the key of the word selects.
+    /// Returns the candidates in the bucket that the key bits of `word` select.
     #[inline(always)]
     fn bucket(&self, word: u64) -> &[Candidate<D>] {
         let bucket = self
@@ -184,8 +184,8 @@ impl<D: Draft> Table<D> {
     /// Returns the row that matches a word, and fills the draft from the row's parts.
     ///
     /// # Errors
-    /// Returns an error if no row matches the word in this circumstance, or if a part of the row is not defined for the
-    /// word.
+    /// Returns an error if no row matches the word in this circumstance. Also returns an error if a part of the row is
+    /// not defined for the word.
     #[inline]
     pub fn decode(&self, word: u64, here: Scope, draft: &mut D) -> Result<&'static Row<D>, NoReading> {
         let row = self.find(word, here)?;
@@ -195,8 +195,8 @@ impl<D: Draft> Table<D> {
         }
     }
 
-    /// Appends the text of a word to `out`. If bits that no part claims differ from the row's default, the function
-    /// also appends `bits` and the values of these bits.
+    /// Appends the text of a word to `out`. If unclaimed bits differ from the row's default, the function also appends
+    /// `bits` and the values of the unclaimed bits.
     ///
     /// # Errors
     /// Returns the errors of [`Table::decode`]. In case of an error, `out` is unchanged.
@@ -221,8 +221,8 @@ impl<D: Draft> Table<D> {
         Ok(row)
     }
 
-    /// Returns the meaning of every bit of a word. The bits that select the row come first. Then come the bits of the
-    /// parts, in the order of the text. The bits that no part claims come last. Several parts may claim the same bits.
+    /// Returns the meaning of every bit of a word. The bits that select the row come first. The bits of the parts
+    /// follow, in the order of the text. Bits that belong to no part come last. Several parts may claim the same bits.
     ///
     /// # Errors
     /// The errors are those of [`Table::decode`].
@@ -246,7 +246,7 @@ impl<D: Draft> Table<D> {
     }
 }
 
-/// Appends `bits` and the bits of a word that no part claims, one number per 32-bit word: ` bits 0x10000 0x40`.
+/// Appends `bits` and the unclaimed bits of a word, as one number per 32-bit word: ` bits 0x10000 0x40`.
 fn print_unclaimed(long: bool, unclaimed: u64, out: &mut String) {
     out.push_str(" bits ");
     push_hex(unclaimed as u32, out);
@@ -273,8 +273,7 @@ pub struct Described {
     pub text: String,
 }
 
-/// Adds the values of the parts to the draft. If a part is not defined for this word, the error is the name of the
-/// part.
+/// Adds the values of the parts to the draft. If a part is not defined for `word`, the error is the name of that part.
 #[inline]
 fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> Result<(), &'static str> {
     for part in parts {
@@ -536,7 +535,7 @@ fn describe<D>(
     Ok(())
 }
 
-/// Returns the text of some parts, without text before or after it.
+/// Returns only the text of `parts`, without a mnemonic or other text.
 fn alone<D>(parts: &[Part<D>], word: u64, here: Scope) -> Result<String, &'static str> {
     let mut text = String::new();
     Printer { word, here, labels: None, out: &mut text, space: false, claimed: 0 }.parts(parts)?;

@@ -1,4 +1,4 @@
-//! The tokens of a line, and a reader over them.
+//! Splits a line into tokens, and reads the tokens in order.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -29,7 +29,7 @@ impl Hasher for NameHasher {
 /// Builds [`NameHasher`]s.
 pub type NameHash = BuildHasherDefault<NameHasher>;
 
-/// A word (letters, digits, `_`, `$`, `#`, `.`) or a single other character.
+/// A word or a single character. A word consists of letters, digits, `_`, `$`, `#` and `.`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) start: u32,
@@ -94,7 +94,7 @@ impl<'a, 't> Reader<'a, 't> {
         Reader { line, tokens, at: 0 }
     }
 
-    /// Returns the text of the next token, or an empty text at the end of the line.
+    /// Returns the text of the next token. At the end of the line, the text is empty.
     #[inline(always)]
     pub fn peek(&self) -> &'a str {
         self.peek_at(0)
@@ -163,7 +163,8 @@ impl<'a, 't> Reader<'a, 't> {
         self.at = place;
     }
 
-    /// Returns the span of token number `place` in the line, or the end of the line if the line has fewer tokens.
+    /// Returns the span of token number `place` in the line. If the line has fewer tokens, returns an empty span at the
+    /// end of the line.
     pub fn span_of(&self, place: usize) -> Span {
         match self.tokens.get(place) {
             Some(token) => Span::new(token.start as usize, token.end as usize),
@@ -188,7 +189,7 @@ impl<'a, 't> Reader<'a, 't> {
         &self.line[start..end]
     }
 
-    /// Returns the text of the number that begins at token number `place`, with its sign.
+    /// Returns the text of the number (and of the sign) that begins at token number `place`.
     pub(crate) fn text_from(&self, place: usize) -> &'a str {
         let start = self.span_of(place).start;
         let last = if self.text_at(place) == "-" { place + 1 } else { place };
@@ -243,7 +244,7 @@ pub(crate) fn strip<'a>(token: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
     same(start, prefix).then(|| &token[prefix.len()..])
 }
 
-/// Parses a number of at most 32 bits. Hexadecimal numbers without `_` have a fast path; [`parse_number`] parses all
+/// Parses a number of at most 32 bits. A fast path parses hexadecimal numbers without `_`. [`parse_number`] parses all
 /// other numbers.
 #[inline(always)]
 fn number(text: &str) -> Option<u32> {
@@ -269,7 +270,7 @@ fn number(text: &str) -> Option<u32> {
     parse_number(text).and_then(|number| u32::try_from(number).ok())
 }
 
-/// Returns a decimal number of up to three digits at the start of a text, and the rest of the text.
+/// Returns the decimal number of up to three digits at the start of a text, and the text after the number.
 #[inline(always)]
 pub(crate) fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -280,8 +281,8 @@ pub(crate) fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((value, &bytes[digits..]))
 }
 
-/// Returns a mask with one of 64 bits set. A hash of the token selects this bit. A line cannot match a row if the row
-/// needs a bit that no token of the line has.
+/// Returns a mask with one of 64 bits set. A hash of the token selects this bit. If a row needs a bit that no token of
+/// a line has, the line does not match the row.
 #[inline(always)]
 pub(crate) fn token_bit(token: &[u8]) -> u64 {
     match *token {

@@ -1,15 +1,15 @@
 //! Rows, parts and cases: the data types of an instruction table.
 //!
-//! A [`Row`] is one line of the manual: the bits that identify the instruction, and the [`Part`]s of its text in order.
-//! A part has bits, a spelling, and a function that adds the part's value to the decoded instruction. Five operations
-//! use the rows. [`crate::read`] decodes, describes and prints words, and [`crate::write`] parses and encodes text.
+//! A [`Row`] is one line of the manual. A row has the bits that identify the instruction, and the [`Part`]s of the
+//! instruction's text in order. A part has bits, a spelling, and a function that adds the part's value to the decoded
+//! instruction. Five operations use the rows. [`crate::read`] decodes, describes and prints words, and [`crate::write`]
+//! parses and encodes text.
 //!
 //! The type parameter `D` is the machine's draft, which collects the data of an instruction during decoding. Each part
 //! of the row adds its value to the draft.
 //!
-//! A row claims its fixed bits and the bits of the parts that its text uses. If bits that the row does not claim differ
-//! from the row's default, the text ends with `bits 0x...`, which states these bits. So the text represents every bit
-//! of a word.
+//! A row claims its fixed bits and the bits of the parts in its text. If unclaimed bits differ from the row's default,
+//! the text ends with `bits 0x...`. This ending states the unclaimed bits. So the text represents every bit of a word.
 
 /// One or two runs of bits that form one number. The first run contains the number's lower bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +81,9 @@ impl Bits {
 
 /// A set of circumstances (chips and program types) in which an encoding is valid. Each machine assigns the bits.
 ///
-/// A single circumstance, such as the argument `here` of functions, is also a `Scope`. In a single circumstance, one
-/// bit is set for the chip and one bit is set for the program type. A set contains the circumstance if the set has both
-/// bits.
+/// A single circumstance is also a `Scope`. For example, the argument `here` of functions is a single circumstance. A
+/// single circumstance has one bit for the chip and one bit for the program type. A set contains the circumstance if
+/// both bits are set in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(pub u16);
 
@@ -124,17 +124,18 @@ pub struct Words<D: 'static> {
 pub enum Style {
     /// A prefix, the decimal number, and a suffix: `$r4d`.
     Register(&'static str, &'static str),
-    /// Several registers together, written like `Register`. The number of the first register is a multiple of the given
-    /// count. If the number in a word is not a multiple, the word has no text.
+    /// Several registers together, written like `Register`. The number of the first register is a multiple of the `u32`
+    /// value. If the number in a word is not a multiple, the word has no text.
     Aligned(&'static str, &'static str, u32),
-    /// A prefix, half of the number in decimal, and the letter `l` or `h` for the lowest bit of the number: `$r2h`.
+    /// A prefix, half of the number in decimal, and a letter: `$r2h`. The letter `l` or `h` is the lowest bit of the
+    /// number.
     Half(&'static str),
     /// Hexadecimal: `0x1f`.
     Hex,
     /// Two's complement in hexadecimal: `-0x8`.
     Signed,
-    /// A code address: a label, or a hexadecimal number. The field contains the address, shifted right by the given
-    /// number of bits.
+    /// A code address: a label, or a hexadecimal number. The field contains the address, shifted right by this number
+    /// of bits.
     Code(u8),
 }
 
@@ -168,13 +169,13 @@ pub struct Location {
 pub struct Memory<D: 'static> {
     /// Name in the bit picture and in messages.
     pub name: &'static str,
-    /// Name of the memory space before the bracket, without the bank's number.
+    /// Name of the memory space, without the number of the bank. The name precedes the bracket.
     pub space: &'static str,
     /// Bits of the bank's number.
     pub bank: Option<Bits>,
     /// Prefix and bits of the base register. The text of the operand omits register 0 unless `always_base` is set.
     pub base: Option<(&'static str, Bits)>,
-    /// Whether the text of the operand contains the base register even if the number of this register is 0.
+    /// Whether the text of the operand contains the base register even if this register has the number 0.
     pub always_base: bool,
     /// Bits of the offset, which counts units of `1 << shift` bytes.
     pub offset: Option<Bits>,
@@ -188,7 +189,7 @@ pub struct Memory<D: 'static> {
     pub set: fn(&mut D, Location),
 }
 
-/// One alternative of a [`Cases`]: the parts of the text for words with certain bits.
+/// One alternative of a [`Cases`]. The alternative has the parts of the text for words with certain bits.
 #[derive(Debug)]
 pub struct Case<D: 'static> {
     /// Bits that select the case.
@@ -218,7 +219,7 @@ pub struct Cases<D: 'static> {
     pub cases: &'static [Case<D>],
 }
 
-/// A part that has its own functions for text and bits.
+/// A part with separate functions for text and bits.
 #[derive(Debug)]
 pub struct Custom<D: 'static> {
     /// Name in the bit picture and in messages.
@@ -262,7 +263,7 @@ pub enum Part<D: 'static> {
     Memory(&'static Memory<D>),
     /// A choice among texts that depends on bits of the word.
     Case(&'static Cases<D>),
-    /// A part that has its own functions for text and bits.
+    /// A part with separate functions for text and bits.
     Custom(&'static Custom<D>),
     /// A part without text. Its function adds data to the draft.
     Set(fn(&mut D)),
@@ -334,8 +335,8 @@ impl<D: Draft> Row<D> {
         Row { scope, ..self }
     }
 
-    /// Sets default bits to 1: the bits of the mask `first` in the first word, and the bits of the mask `second` in the
-    /// second word. Defaults apply to bits that no text determines.
+    /// Sets default bits to 1. `first` is the mask for the first word, and `second` is the mask for the second word.
+    /// Defaults apply to bits that no text determines.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
     }
@@ -346,7 +347,8 @@ impl<D: Draft> Row<D> {
         word & self.mask == self.fixed && self.scope.admits(here)
     }
 
-    /// Returns a mask of all bits of the instruction: 64 bits for a long instruction, otherwise 32 bits.
+    /// Returns a mask of all bits of the instruction. A long instruction has 64 bits, and a short instruction has 32
+    /// bits.
     pub const fn width(&self) -> u64 {
         if self.long { u64::MAX } else { 0xffff_ffff }
     }
@@ -356,8 +358,8 @@ impl<D: Draft> Row<D> {
         self.width() & !self.parts.iter().fold(self.mask, |bits, part| bits | part.bits())
     }
 
-    /// Returns whether some word has the identifying bits of both this row and the other row. The scopes of the rows
-    /// are not compared.
+    /// Returns whether a word exists that has the identifying bits of both rows. The scopes of the rows are not
+    /// compared.
     pub const fn overlaps(&self, other: &Row<D>) -> bool {
         (self.fixed ^ other.fixed) & self.mask & other.mask == 0
     }

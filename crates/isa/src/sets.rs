@@ -1,7 +1,7 @@
 //! Sets that cost little to compile. [`NumberSet`] is compiled once for all machines; [`SortedSet`] is a sorted list.
 //!
-//! If a crate used a `BTreeSet` of one more type, the compiler would have to optimise several thousand more lines in
-//! that crate. For the same reason, maps of few items, and maps that are filled in rising order, are [`LiteMap`]s.
+//! A `BTreeSet` of one more type gives the compiler several thousand more lines to optimise in each crate. A map of one
+//! more type has this cost. So small maps, and maps that are filled in rising order, are [`LiteMap`]s.
 
 use litemap::LiteMap;
 
@@ -133,7 +133,7 @@ impl FromIterator<u32> for NumberSet {
     }
 }
 
-/// A set of few items, or of items that are added in rising order: a sorted vector.
+/// A set as a sorted vector, for few items or for items that are added in rising order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedSet<T>(Vec<T>);
 
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// Generates numbers that are close together, and some at both ends of the range.
+    /// Generates numbers that are close together, and numbers at both ends of the `u32` range.
     fn number() -> impl Strategy<Value = u32> {
         prop_oneof![0..300u32, 0..300u32, u32::MAX - 70..=u32::MAX, any::<u32>()]
     }

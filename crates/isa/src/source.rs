@@ -1,7 +1,8 @@
-//! Parts of an assembler that all machines share: spans of a text, a cursor over a line, and messages as data.
+//! The parts of an assembler that do not depend on the machine: spans of a text, a cursor over a line, and messages as
+//! data.
 //!
-//! A [`Diagnostic`] contains the text found in the input, the position of this text, and the text that would fit at
-//! this position. The front end is responsible for colour and layout.
+//! A [`Diagnostic`] contains a position in the input, the text at the position, and the text that would be correct. The
+//! front end is responsible for colour and layout.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +23,8 @@ impl Span {
         Span { start, end }
     }
 
-    /// Returns the one-based line and column (in characters) of the span's start in `text`.
+    /// Returns the line and the column in `text` at which the span starts. Both count from 1, and columns count
+    /// characters.
     pub fn line_column(self, text: &str) -> (usize, usize) {
         let before = &text[..self.start.min(text.len())];
         let line = before.matches('\n').count() + 1;
@@ -33,7 +35,7 @@ impl Span {
 
 /// Severity of a message.
 ///
-/// The enum is exhaustive, because there are only two cases: a text with a meaning, and a text without a meaning.
+/// The enum is exhaustive, because a text either has a meaning or does not have a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The text does not have a meaning.
@@ -51,14 +53,14 @@ pub struct Diagnostic {
     pub message: String,
     /// The range of the text.
     pub span: Span,
-    /// Short text that is shown at the range, such as the text found there. The text may be empty.
+    /// Short text for the range, such as the text that the assembler found. The text may be empty.
     pub label: String,
     /// Advice: the text that would fit, or that the author probably meant.
     pub help: Option<String>,
-    /// A second range in the same text, and a noun for this range. If the noun is "the first", the message contains
-    /// "the first is in line 3".
+    /// A second range in the text of the message's range, and a noun for the second range. If the noun is "the first",
+    /// the message contains "the first is in line 3".
     pub related: Option<Box<(Span, &'static str)>>,
-    /// The included file that contains the range. The value is `None` if the source itself contains the range.
+    /// The included file that contains the range. `None` if the range is in the source.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -116,8 +118,8 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a second range in the same text, and a noun for this range. If the noun is "the first", the message
-    /// contains "the first is in line 3".
+    /// Adds a second range in the text of the message's range, and a noun for the second range. If the noun is "the
+    /// first", the message contains "the first is in line 3".
     pub fn related(mut self, span: Span, what: &'static str) -> Self {
         self.related = Some(Box::new((span, what)));
         self
@@ -141,7 +143,8 @@ impl Diagnostic {
         self.file.as_ref().map_or(source, |file| &file.text)
     }
 
-    /// Returns the one-based line and column (in characters) of the range, in the text that contains the range.
+    /// Returns the line and the column of the range's start, in the file that contains the range. Both count from 1,
+    /// and columns count characters.
     pub fn line_column(&self, source: &str) -> (usize, usize) {
         self.span.line_column(self.text(source))
     }
@@ -164,8 +167,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Returns the candidate most similar to `word`. Returns `None` if no candidate is so similar that the author probably
-/// meant this candidate.
+/// Returns the candidate most similar to `word`. Returns `None` if no candidate is similar enough to `word`.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     closest_of(word, &mut candidates.into_iter())
 }
@@ -182,15 +184,15 @@ fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> 
         .filter(|_| !is_number && length <= LONGEST_WORD)
         // Cheap test: the distance of two words is never less than the difference of their lengths.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
-        // Cheap test: each mistake adds at most one letter to the set of letters, and removes at most one letter from
-        // the set.
+        // A cheap test comes first. A mistake adds at most one letter to the word's set of letters. A mistake also
+        // removes at most one letter from the set.
         .filter(|candidate| {
             let other = self::letters(candidate);
             (letters & !other).count_ones().max((other & !letters).count_ones()) as usize <= most
         })
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
-        // If two candidates have the same distance, a candidate that is a prefix of the word takes precedence.
+        // If two candidates have equal distances, a prefix of the word takes precedence.
         .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(&candidate.to_ascii_lowercase())))
         .map(|(_, candidate)| candidate)
 }
@@ -224,7 +226,7 @@ fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String 
 }
 
 /// Returns the replacement text that the advice of a message proposes, or `None`. The replacement is the quoted text
-/// after `did you mean` or `write`. If the advice expects only one text, that text is the replacement.
+/// after `did you mean` or `write`. If the advice names exactly one expected text, that text is the replacement.
 ///
 /// ```
 /// use reconverge_isa::source::{proposed, suggest};
@@ -259,13 +261,13 @@ impl DirectiveRow {
         DirectiveRow { name, operands, about, begins_program: false }
     }
 
-    /// Returns the row of the directive that begins a program, with the name of the program as its operand.
+    /// Returns the row of the directive that begins a program. The operand of the directive is the name of the program.
     pub const fn program(name: &'static str) -> DirectiveRow {
         DirectiveRow { begins_program: true, ..DirectiveRow::new(name, "NAME", "begins a program") }
     }
 }
 
-/// For each byte, whether it belongs to a word: letters, digits, `_` and `$`.
+/// For each byte, whether the byte can be part of a word. Words consist of letters, digits, `_` and `$`.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -303,8 +305,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the offset of the next character that is not white space. A fast path handles two cases: no white space,
-    /// and a single space. Without the fast path, a third of the time for writing and reading an R500 program was spent
-    /// on reading words and the space before them.
+    /// and a single space. Without the fast path, reading words and white space took a third of the time for writing
+    /// and reading an R500 program.
     #[inline]
     fn behind_space(&self) -> usize {
         let bytes = self.text.as_bytes();
@@ -320,12 +322,12 @@ impl<'a> Cursor<'a> {
         self.behind_space() == self.text.len()
     }
 
-    /// Returns the next character after any space, without reading it.
+    /// Returns the next character that is not space. The cursor does not move.
     pub fn peek(&self) -> Option<char> {
         self.text[self.behind_space()..].chars().next()
     }
 
-    /// Reads `text` if it is the next text after any space. Returns whether the function has read `text`.
+    /// Skips space and reads `text`, if `text` follows. Returns whether `text` followed.
     #[inline]
     pub fn eat(&mut self, text: &str) -> bool {
         let at = self.behind_space();
@@ -336,8 +338,8 @@ impl<'a> Cursor<'a> {
         next
     }
 
-    /// Reads `word` if it is the next whole word. A word is whole if no letter, digit, `_` or `$` follows it. Returns
-    /// whether the function has read `word`.
+    /// Skips space and reads `word`, if `word` follows as a whole word. A word is whole if no letter, digit, `_` or `$`
+    /// follows the word. Returns whether `word` followed.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let start = self.at;
         if self.word() == word && !word.is_empty() {
@@ -366,8 +368,8 @@ impl<'a> Cursor<'a> {
         &rest[..len]
     }
 
-    /// Reads an unsigned number, decimal or `0x…`, after any space. Returns `None` and reads nothing if the next text
-    /// is not a number or if the number needs more than 64 bits.
+    /// Skips space and reads an unsigned number (decimal or `0x…`). If the next text is not a number of at most 64
+    /// bits, returns `None` and reads nothing.
     pub fn number(&mut self) -> Option<u64> {
         let start = self.at;
         let word = self.word();
@@ -383,7 +385,8 @@ impl<'a> Cursor<'a> {
         self.base + self.behind_space()
     }
 
-    /// Returns the span from `start`, an earlier [`offset`](Self::offset), to the end of the text read so far.
+    /// Returns the span from `start` to the end of the text read so far. `start` is an earlier result of
+    /// [`offset`](Self::offset).
     pub fn since(&self, start: usize) -> Span {
         Span::new(start, (self.base + self.at).max(start))
     }
@@ -451,15 +454,15 @@ pub fn number_len(text: &str) -> usize {
     (0..bytes.len()).find(|at| !belongs(*at)).unwrap_or(bytes.len())
 }
 
-/// Returns the text without a byte order mark at its start.
+/// Removes a byte order mark from the start of a text.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// Splits a source into lines without their comments. Returns the offset in bytes and the text of each line, in order.
 ///
-/// A comment starts at `;` or `//` and runs to the end of the line. In the texts of all three machines, these
-/// characters only start comments. A byte order mark does not belong to a line.
+/// A comment starts at `;` or `//` and runs to the end of the line. In texts of all three machines, `;` and `//` only
+/// start comments. A byte order mark does not belong to a line.
 pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = without_mark(source);
     let mut offset = source.len() - text.len();
@@ -499,8 +502,8 @@ pub fn name_text(name: &str) -> String {
     name.bytes().map(byte).collect()
 }
 
-/// Returns the name for a text that [`name_text`] returned. Returns `None` if a `%` is not followed by two digits, or
-/// if the bytes are not UTF-8.
+/// Returns the name for a text that [`name_text`] returned. Returns `None` if two digits do not follow a `%`, or if the
+/// bytes of the name are not UTF-8.
 pub fn name_of(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -546,7 +549,7 @@ mod tests {
         }
     }
 
-    /// For all kinds of white space, the fast path returns the same result as code that skips all white space.
+    /// The fast path and code that skips all white space give equal results for every kind of white space.
     #[test]
     fn white_space_of_any_kind_is_passed_over() {
         for space in ["", " ", "  ", "\t", " \t ", "\u{a0}", " \u{2003}", "\u{7f}"] {

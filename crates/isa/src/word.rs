@@ -86,7 +86,7 @@ impl Field {
         self.max() << self.lo
     }
 
-    /// Returns the field's value in `raw`, right-aligned.
+    /// Returns the value of the field in the word `raw`, right-aligned.
     pub const fn get(&self, raw: u32) -> u32 {
         (raw >> self.lo) & self.max()
     }
@@ -96,17 +96,17 @@ impl Field {
         (raw & !self.mask()) | ((value << self.lo) & self.mask())
     }
 
-    /// Returns the assigned name of `value`, if it has one.
+    /// Returns the name of `value`, if `value` has a name.
     pub fn name_of(&self, value: u32) -> Option<&'static str> {
         self.names.iter().find(|name| name.value == value).map(|name| name.text)
     }
 
-    /// Returns the value that has this name (in upper or lower case), or `None` if no value has this name.
+    /// Returns the value with the name `text`, or `None`. The case of letters does not matter.
     pub fn value_of(&self, text: &str) -> Option<u32> {
         self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
     }
 
-    /// Returns `value` as text: the name of the value if it has one, otherwise a number.
+    /// Returns the name of `value` or, for a value without a name, the number as text.
     pub fn show(&self, value: u32) -> String {
         match self.kind {
             Kind::Names => self.name_of(value).map_or_else(|| format!("{value} (unassigned)"), str::to_owned),
@@ -136,7 +136,7 @@ pub struct WordInfo {
 }
 
 impl WordInfo {
-    /// Returns the format without its last field. The bits of that field then belong to no field.
+    /// Removes the last field from the format. The bits of the removed field then belong to no field.
     pub const fn without_last(&self) -> WordInfo {
         match self.fields.split_last() {
             Some((last, fields)) => WordInfo { fields, owned: self.owned & !last.mask(), ..*self },
@@ -146,8 +146,8 @@ impl WordInfo {
 
     /// Returns the field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        // The exact name is compared first. If all comparisons were case-insensitive, they would take 12 % of the time
-        // of writing and reading a vertex program.
+        // The exact name is compared first. Comparisons without regard to case would take 12 % of the time for writing
+        // and reading a vertex program.
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }
@@ -193,7 +193,7 @@ pub trait FieldValue: Copy {
     /// Returns `None` if the code is not assigned.
     fn from_bits(bits: u32, width: u32) -> Option<Self>;
     /// Returns the bits of the value, right-aligned. A negative number may have bits above the field. `pack` checks
-    /// that these bits are copies of the sign, and drops them.
+    /// that the bits above the field are copies of the sign. `pack` drops these bits.
     fn to_bits(self) -> u32;
 }
 
@@ -232,8 +232,8 @@ macro_rules! signed_field_value {
 }
 signed_field_value!(i8, i16, i32);
 
-/// Returns a mask of the bits of all `fields`. Panics if two fields share a bit, if a field's `hi` is below its `lo`,
-/// or if a field is wider than its type. For [`word!`](crate::word!), the panic occurs at compile time.
+/// Returns a mask of the bits of all `fields`. Panics if two fields share a bit. Also panics if `hi` is below `lo` in a
+/// field, or if a field is wider than the field's type. For [`word!`](crate::word!), the panic occurs at compile time.
 pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     let mut owned = 0;
     let mut index = 0;
@@ -248,8 +248,7 @@ pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     owned
 }
 
-/// Returns a field's name without the prefix `r#`. Rust requires this prefix for names that are keywords, such as
-/// `type`.
+/// Removes the prefix `r#` from a field's name. Rust requires this prefix if a name is a keyword, such as `type`.
 pub const fn plain_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -281,10 +280,10 @@ pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
 /// }
 /// ```
 ///
-/// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` declares a plain struct with those fields. The
+/// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` declares a plain struct with these fields. The
 /// struct has the constant `INFO` (the format as data) and the functions `unpack`, `unpack_lenient` and `pack`.
-/// `unpack` returns an error in two cases: bits outside the fields are set, or a code is unassigned. `unpack_lenient`
-/// ignores bits outside the fields.
+/// `unpack` returns an error if a bit outside the fields is set or if a code is unassigned. `unpack_lenient` ignores
+/// bits outside the fields.
 #[macro_export]
 macro_rules! word {
     ($(

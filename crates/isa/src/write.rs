@@ -1,8 +1,8 @@
 //! Conversion of text to words: parse and encode.
 //!
 //! The rows are the grammar. A line is split into tokens once. The rows of the line's mnemonic are tried in order, and
-//! each row collects the bits that the text determines. If no row fits, the message points at the furthest token that
-//! any row reached, and lists the texts that would have fitted at that token.
+//! each row collects the bits that the text determines. If no row fits, the message points at the furthest token that a
+//! row reached. The message lists the texts that would fit at that token.
 
 use crate::forms::example;
 use crate::read::{Named, Table};
@@ -21,12 +21,13 @@ pub struct LabelUse<'a> {
     pub span: Span,
     /// Bits of the instruction that hold the address.
     pub field: Bits,
-    /// Number of bits by which the address is shifted right before it is stored in the field.
+    /// The field contains the address, shifted right by this number of bits.
     pub shift: u8,
 }
 
 impl LabelUse<'_> {
-    /// Returns a word that contains only the address in the field, or `None` if the address does not fit.
+    /// Returns a word with the address in the field and zeros elsewhere. Returns `None` if the address does not fit
+    /// into the field.
     pub fn bits(&self, address: u32) -> Option<u64> {
         fit_code(self.field, self.shift, address)
     }
@@ -48,7 +49,7 @@ pub struct Line<'a, D: Draft> {
     pub label: Option<LabelUse<'a>>,
 }
 
-/// Bits of the word that are known so far. The text that has been read determines these bits.
+/// Bits of the word that the text read so far determines.
 #[derive(Clone, Copy)]
 struct Known {
     at: usize,
@@ -79,8 +80,8 @@ impl<'t, D: Draft> LineReader<'t, D> {
         LineReader { table, here, tokens: Vec::new(), choices: Vec::new(), hidden: &[] }
     }
 
-    /// In messages, omits operands that begin with these texts. Such operands exist in the encoding, but have no
-    /// meaning for the reader's chip or program type.
+    /// In messages, omits operands that begin with a text of `hidden`. The omitted operands exist in the encoding, but
+    /// have no meaning for the reader's chip or program type.
     pub fn hiding(self, hidden: &'static [&'static str]) -> Self {
         LineReader { hidden, ..self }
     }
@@ -88,8 +89,9 @@ impl<'t, D: Draft> LineReader<'t, D> {
     /// Reads one instruction. The spans of an error message count bytes of `line`.
     ///
     /// # Errors
-    /// Returns an error if the text is not an instruction in the reader's circumstance. The message contains the text
-    /// found at the furthest position that any row reached, and the text that would fit there.
+    /// Returns an error if the text is not an instruction in the reader's circumstance. The message is about the
+    /// furthest position that a row reached. The message contains the text at this position and the text that would
+    /// fit.
     pub fn read<'a, P: Prefixes>(&mut self, line: &'a str) -> Result<Line<'a, D>, Box<Diagnostic>> {
         let mut tokens = std::mem::take(&mut self.tokens);
         let bits = tokenize(line, &mut tokens);
@@ -208,8 +210,8 @@ impl<'t, D: Draft> LineReader<'t, D> {
 
 impl<D: Draft> LineReader<'_, D> {
     /// Returns advice for a line that lacks one word. The advice names the words with which the line would fit a row.
-    /// If such words are possible at several positions, the advice is about the last of these positions. `words` are
-    /// the words that rows expected, each with its position in the line.
+    /// If a word could be missing at several positions, the advice is about the last position. `words` contains the
+    /// words that rows expected, and the position of each word in the line.
     fn missing_word(
         &mut self,
         rows: &[Named<D>],
@@ -222,8 +224,8 @@ impl<D: Draft> LineReader<'_, D> {
             .copied()
             .filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_alphabetic()))
             .collect();
-        // The code tries positions from the end of the line, because words before the mnemonic only select between
-        // encodings. The words of one position keep the order of the table, in which the most common word comes first.
+        // The code tries the last position first, because words before the mnemonic only select between encodings.
+        // Words for one position keep the order of the table. In the table, the most common word comes first.
         words.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         let reader = Reader::new(line, tokens);
         let mut fitting: Vec<(usize, &str, String)> = Vec::new();
@@ -267,7 +269,7 @@ fn is_long_number(text: &str) -> bool {
     is_number && parse_number(text).is_none_or(|number| number > u64::from(u32::MAX))
 }
 
-/// Returns a number in hexadecimal digits, with a minus sign if it is negative.
+/// Returns a number in hexadecimal digits. A negative number has a minus sign.
 fn signed_hex(number: i64) -> String {
     let sign = if number < 0 { "-" } else { "" };
     format!("{sign}{:#x}", number.unsigned_abs())
@@ -290,7 +292,7 @@ struct Failure {
     row: usize,
     expected: Vec<String>,
     why: Option<String>,
-    /// The largest number that would fit at the position, if the number found there is too large.
+    /// The largest number that would fit at the position. `None` if the number at the position is not too large.
     most: Option<u32>,
     /// Words that rows expected and did not find, each with its position.
     words: Vec<(usize, &'static str)>,
@@ -407,7 +409,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         true
     }
 
-    /// Selects the first case whose bits and text fit. A case without text is selected only if no other case fits.
+    /// Selects the first case whose bits and text fit. A case without text is selected only if no case with text fits.
     fn case(&mut self, cases: &'static Cases<D>, known: &mut Known) -> bool {
         let before = *known;
         let mut silent = None;
@@ -606,7 +608,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         self.reader.eat("]").then_some(pattern)
     }
 
-    /// If the text at the reader's position is a number of more than 32 bits, returns an offset that never fits.
+    /// For a number of more than 32 bits at the reader's position, returns an offset that never fits.
     #[cold]
     fn long_offset(&self) -> Option<i64> {
         is_long_number(self.reader.peek()).then_some(i64::MAX)

@@ -46,7 +46,7 @@ pub(crate) const ONE: i32 = 1;
 /// Lanes that a comparison includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Among {
-    /// All lanes of the vector. The comparison also fails if one of these lanes is not in the mask.
+    /// All lanes of the vector. The comparison also fails if a lane of the vector is not in the mask.
     All,
     /// The lanes of the mask. The comparison also fails if the first lane of the vector is not in the mask.
     Active,
@@ -67,8 +67,8 @@ pub(crate) fn in_a_row(
     all_equal(level, asm, [address, free], mask, among);
 }
 
-/// Compares two values in all lanes that `among` includes. Sets ZF if the values are equal in all these lanes.
-/// Overwrites the second value.
+/// Compares two values in all lanes that `among` includes, and sets ZF if all compared lanes are equal. Overwrites the
+/// second value.
 pub(crate) fn all_equal(
     level: Level,
     asm: &mut Assembler,
@@ -105,8 +105,8 @@ pub(crate) fn bits(level: Level, asm: &mut Assembler, to: Register, from: Regist
     asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
 
-/// Loads one word for all lanes, contiguous words for some lanes, or one word per lane. Lanes outside of the mask get
-/// zero. If all lanes load the same word, lanes outside of the mask may get this word instead of zero.
+/// Loads words for lanes. The words are one word for all lanes, contiguous words for some lanes, or one word per lane.
+/// Lanes outside of the mask get zero. But if all lanes load one word, lanes outside of the mask may get this word.
 pub(crate) fn emit_load(
     level: Level,
     asm: &mut Assembler,

@@ -142,7 +142,7 @@ impl Assembler {
         Ok(self.encode(&[])?.0)
     }
 
-    /// Returns the encoded bytes, and the offsets of the labels in these bytes.
+    /// Returns the encoded bytes, and the offset of each label in the bytes.
     ///
     /// # Errors
     /// The errors are those of [`Assembler::bytes`].

@@ -1,4 +1,5 @@
-//! Cache of generated code for launches of the same program. The cache is bounded in size, and threads share it.
+//! Cache of generated code for launches of the same program. The size of the cache is bounded. All threads share the
+//! cache.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ const MOST_BYTES: usize = 16 << 20;
 /// Maximum number of programs in the cache. A lookup compares each program in the cache with the requested program.
 const MOST_PROGRAMS: usize = 64;
 
-/// Maximum time that a thread waits for the cache while other threads compile.
+/// Maximum time that a thread waits for the cache during another thread's compilation.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The compiled programs. The most recently used program is last.
@@ -34,8 +35,7 @@ struct Kept {
 }
 
 impl Code {
-    /// Returns the result of [`Code::compile`]. If the same nodes were compiled before, the result comes from the
-    /// cache.
+    /// Returns the result of [`Code::compile`]. If equal nodes were compiled before, the result comes from the cache.
     ///
     /// # Errors
     /// The errors are those of [`Code::compile`].
@@ -55,7 +55,7 @@ impl Code {
             cache.push_back(kept);
             return Ok(code);
         }
-        // Other threads wait during the compilation, because they usually need the same program.
+        // All other threads wait during the compilation. The waiting threads usually need the compiled program.
         let code = Arc::new(Code::compile(&nodes, level, lanes, mode)?);
         cache.push_back(Kept { nodes, level, lanes, mode, bytes: code.size(), code: code.clone() });
         let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.bytes).sum::<usize>();

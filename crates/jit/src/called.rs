@@ -1,7 +1,7 @@
 //! Functions that generated code calls. These functions use the calling convention of generated code.
 
-// Generated code calls the functions of this module through raw pointers. A comment at each unsafe block states what
-// the block assumes.
+// Generated code calls the functions of this module through raw pointers. A comment at each unsafe block states the
+// assumptions of the block.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -25,7 +25,8 @@ pub(crate) use convention;
 /// next node.
 ///
 /// # Safety
-/// The state must be the state of the current run, and its context must have the type that the function expects.
+/// The argument must be the state of the current run. The context in the state must have the type that the function
+/// expects.
 pub(crate) type Callee = convention!(fn(*mut State, u32) -> u32);
 
 /// Number of lanes of a [`PerLaneFrame`]. The width of a group is a multiple of this number.
@@ -43,7 +44,7 @@ pub(crate) struct PerLaneFrame {
     value: [u32; LANES],
 }
 
-/// A per-lane slow path: a function that computes the lanes of a mask one by one.
+/// A per-lane slow path. The function computes the lanes of a mask one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerLane(usize);
 
@@ -63,10 +64,10 @@ impl PerLane {
 
 convention! {
     fn per_lane<F: Fn([u32; 3]) -> u32>(per_lane: *mut PerLaneFrame) {
-        // SAFETY: a function without captures has a size of 0 bytes, and the caller of `PerLane::of` has passed a value
-        // of this type.
+        // SAFETY: a function without captures has a size of 0 bytes. The caller of `PerLane::of` has passed a value of
+        // the type `F`.
         let lane = unsafe { NonNull::<F>::dangling().as_ref() };
-        // SAFETY: generated code passes a pointer to its own frame.
+        // SAFETY: the caller is generated code, which passes a pointer to a `PerLaneFrame`.
         let PerLaneFrame { sources, mask, value } = unsafe { &mut *per_lane };
         for number in (0..LANES).filter(|number| mask[*number] >> 31 != 0) {
             value[number] = lane(sources.map(|source| source[number]));

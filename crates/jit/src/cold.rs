@@ -22,9 +22,9 @@ pub(crate) enum Rare {
     /// A call of a per-lane function. `given` contains the sources and the mask, each in a register or in memory.
     /// `value` is the register that holds the value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words that may not be contiguous in all lanes. `steps` contains the offset of each lane's word from the
-    /// first word in the case that all words are contiguous. If several loads share the order of the words, `order` is
-    /// the frame slot with this order.
+    /// A load of words that may not be contiguous in all lanes. If all words are contiguous, the offset of a lane's
+    /// word from the first word is the lane's element of `steps`. If several loads have words in one common order,
+    /// `order` is the frame slot that contains the order.
     Load { to: Register, free: Register, access: Lanes, steps: Rm, order: Option<i32> },
     /// A store of words that may not be contiguous in all lanes.
     Store { from: Register, free: Register, access: Lanes, steps: Rm },
@@ -51,8 +51,8 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     }
 }
 
-/// Returns the address of a field of a [`PerLaneFrame`]. The lower eight lanes and the upper eight lanes each have such
-/// a frame. `half` selects the frame.
+/// Returns the address of a field of a [`PerLaneFrame`]. The lower eight lanes have one frame. The upper eight lanes
+/// have a second frame. `half` selects the frame.
 pub(crate) fn part(half: i32, number: i32) -> MemoryOperand {
     at_base(Register::RSP, PER_LANE + size_of::<PerLaneFrame>() as i32 * half + Level::Avx2.vector() * number)
 }

@@ -1,7 +1,7 @@
 //! Emits the instructions of a strip and allocates its registers.
 //!
 //! Values stay in registers until their last use. If no register is free, the value whose next use is farthest away is
-//! evicted. If that value is a row or a constant, it is later read again from memory. Other evicted values are spilled
+//! evicted. The code later reads an evicted row or constant again from memory. The code spills any other evicted value
 //! to the stack.
 
 use std::collections::{HashMap, HashSet};
@@ -29,7 +29,8 @@ pub(crate) struct Exits<'a> {
     pub(crate) cold: &'a mut Vec<Cold>,
 }
 
-/// Required form of a value: its words, or only the sign bits of its words. With AVX2, both forms are words.
+/// The form in which code needs a value: the words of the value, or only the sign bits of the words. With AVX2, both
+/// forms are words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Words,
@@ -74,7 +75,7 @@ impl Bank {
         self.next_use_from(value, position + 1)
     }
 
-    /// Returns the first use at a position or after it.
+    /// Returns the first use of a value that is not before a position.
     fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
         self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
     }
@@ -97,8 +98,8 @@ struct Emitter<'a> {
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
     strip: &'a Strip,
-    /// The vector to which each node belongs, for a strip that computes both vectors of a group. For a strip that
-    /// computes one vector, the field is empty.
+    /// The vector of each node, for a strip that computes both vectors of a group. For a strip that computes one
+    /// vector, the field is empty.
     of: &'a [u8],
     /// Number of bytes of a row.
     stride: u32,
@@ -107,8 +108,8 @@ struct Emitter<'a> {
     /// Whether each value is computed in the form of signs.
     made_as_signs: Vec<bool>,
     frame: i32,
-    /// Old values of rows that this strip overwrites. These values are never read from their rows again, because the
-    /// rows no longer contain the values.
+    /// Old values of rows that this strip overwrites. The code never reads these values from the rows again, because
+    /// the rows contain new values.
     homeless: HashSet<Value>,
     /// Number of loads for each address and mask.
     loads: HashMap<(Value, Value), usize>,
@@ -116,8 +117,8 @@ struct Emitter<'a> {
     orders: HashMap<(Value, Value), i32>,
 }
 
-/// Emits a strip for the vector at [`LANE`], or a strip for both vectors of a group. Returns the number of bytes that
-/// the strip needs in the frame.
+/// Emits a strip. The strip computes either the vector at [`LANE`] or both vectors of a group. Returns the number of
+/// bytes that the strip needs in the frame.
 pub(crate) fn emit(
     asm: &mut Assembler,
     pool: &mut Pool,
@@ -179,7 +180,7 @@ pub(crate) fn emit(
 }
 
 impl Effect {
-    /// Returns the values that the effect needs, each with the form (words or signs) that the effect needs.
+    /// Returns the values that the effect needs, and the form (words or signs) in which the effect needs each value.
     fn demands(self) -> impl Iterator<Item = (Value, Form)> {
         let all = match self {
             Effect::Store(_, value) => [Some((value, Form::Words)), None, None],
@@ -209,7 +210,7 @@ impl Emitter<'_> {
         self.words.is_used(number) || self.signs.is_used(number)
     }
 
-    /// For each node, determines two facts: the forms in which other nodes and effects need the node's value, and the
+    /// For each node, determines the forms in which nodes and effects need the value of the node. Also determines the
     /// form in which the code computes the value. The function starts with the last node, because the form of a node
     /// determines the forms of the node's sources.
     fn demand(&mut self) {
@@ -240,7 +241,7 @@ impl Emitter<'_> {
                 Node::One(One::Shl(_), _) => only_signs,
                 _ => false,
             };
-            // Range of those sources of which the node needs only the signs.
+            // The node needs only the signs of the sources in this range.
             let signs = match node {
                 Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => 0..2,
                 Node::One(One::Sar(31), _) if self.made_as_signs[number] => 0..1,
@@ -294,7 +295,7 @@ impl Emitter<'_> {
         self.hold(Form::Words, Value(position as u32), to);
     }
 
-    /// Stores the low bits of words in a row whose lanes have fewer bytes than a word.
+    /// Stores the low bits of words in a row whose lanes have 8 or 16 bits.
     fn narrowed(&mut self, row: Row, vector: i32, value: Value, position: usize) {
         let from = self.register(value, position, &[]);
         let home = self.home(row, vector);
@@ -347,7 +348,7 @@ impl Emitter<'_> {
             if locked.contains(&value) {
                 return None;
             }
-            // If several values have the same next use, a value that also exists in memory is evicted first.
+            // If several values have equal next uses, a value that also exists in memory is evicted first.
             Some(bank.next_use_from(value, position).unwrap_or(usize::MAX))
         };
         let number = (0..bank.registers.len()).max_by_key(|number| farthest(number)).unwrap_or(0);
@@ -438,8 +439,8 @@ impl Emitter<'_> {
         register
     }
 
-    /// Returns the value as an operand of an instruction. The operand is in memory if the value is a constant, or if
-    /// the value is not used after this instruction.
+    /// Returns the value as an operand of an instruction. If no register contains the value, and the value is a
+    /// constant or has no later use, the operand can be in memory.
     fn operand(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
@@ -521,7 +522,7 @@ impl Emitter<'_> {
         }
         match self.strip.nodes[position] {
             Node::Row(row) if !row.has_words() => self.widen(row, position),
-            // The code does not compute these nodes. Instructions that use such a node read it from memory.
+            // The code does not compute these nodes. Instructions read the values of these nodes from memory.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);
@@ -588,7 +589,7 @@ impl Emitter<'_> {
                 let locked = [test, from, mask, a, b, c];
                 let test = self.truth(test, position, &locked);
                 let to = self.copy(from, position, &locked);
-                // The copy keeps its register while registers for other values are allocated.
+                // The copy keeps its register during the following allocations of registers.
                 self.hold(Form::Words, value, to);
                 let locked = [value, locked[0], mask, a, b, c];
                 let [a, b, c] = [a, b, c].map(|value| self.anywhere(value, position, &locked));
@@ -675,14 +676,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns an operand in memory that contains, for each lane, the offset of the lane's word from the first word, if
-    /// the words of all lanes are contiguous.
+    /// Returns an operand in memory. The operand contains the offset of each lane's word from the first word in the
+    /// case that all words are contiguous.
     fn steps(&mut self) -> Rm {
         Rm::Memory(at_base(POOL, self.pool.steps()))
     }
 
-    /// If several loads have the same address and mask, returns the frame slot with the order of their words. The first
-    /// of these loads computes the order.
+    /// If several loads have one common address and mask, returns the frame slot with the order of the loaded words.
+    /// The first of the loads computes the order.
     fn order(
         &mut self,
         of: (Value, Value),
@@ -717,7 +718,7 @@ impl Emitter<'_> {
         Some(place)
     }
 
-    /// Returns a register with a copy of the value. The caller may overwrite the copy. The value itself may stay in
+    /// Returns a register with a copy of the value. The caller may overwrite the copy. The value may also stay in
     /// another register.
     fn copy(&mut self, value: Value, position: usize, locked: &[Value]) -> usize {
         let words = &mut self.words;
@@ -758,7 +759,7 @@ impl Emitter<'_> {
                 Effect::Gather(..) | Effect::Leave(..) | Effect::Scatter { .. } => None,
             })
             .collect();
-        // If a row changes while its old words are still needed, the old words are read before the change.
+        // If a row changes and a later instruction needs the old words, the code reads the old words before the change.
         for (value, form) in strip.effects.iter().flat_map(|effect| effect.demands()) {
             if let Node::Row(row) = strip.nodes[value.0 as usize]
                 && stored.contains(&row)

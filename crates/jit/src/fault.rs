@@ -1,5 +1,5 @@
-//! Converts memory faults of generated code to errors. Such a fault is a defect of the code generator, but the process
-//! continues.
+//! Converts memory faults of generated code to errors. A fault is a defect of the code generator, but the process
+//! continues after the fault.
 //!
 //! ```text
 //! call --> enter: saves registers --> code --> ret ----> enter: restores registers --> Ok
@@ -7,9 +7,9 @@
 //!                                      +--> handler ---------------> Err
 //! ```
 //! The process has one handler for all faults. If the instruction pointer is in [`Watched`] code and the thread is in
-//! [`call`], the handler makes this call continue at the instructions that restore the registers. The handler passes
-//! all other faults to the previous handler. If there is no previous handler, such a fault ends the process. The
-//! functions that generated code calls are not watched.
+//! [`call`], the handler makes [`call`] continue at the instructions that restore the registers. The handler passes any
+//! other fault to the previous handler. Without a previous handler, the fault ends the process. The functions that
+//! generated code calls are not watched.
 //!
 //! The handler exists only on Linux on x86-64. On other targets, [`call`] is a plain call.
 
@@ -25,7 +25,7 @@ use crate::state::State;
 /// A memory fault of generated code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The accessed address, as the system reports it.
+    /// The accessed address, according to the system.
     pub(crate) address: usize,
     /// Address of the instruction that made the access.
     pub(crate) instruction: usize,
@@ -39,8 +39,8 @@ pub(crate) use linux::{Watched, call, install};
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub(crate) use other::{Watched, call, install};
 
-/// Returns `rows`. If `RECONVERGE_FAULT` is set, a build with debug assertions returns an inaccessible address instead,
-/// so that errors after a fault can be tested.
+/// Returns `rows`. For tests of errors after a fault, a build with debug assertions returns an inaccessible address if
+/// `RECONVERGE_FAULT` is set.
 #[inline(always)]
 pub(crate) fn rows(rows: *mut u8) -> *mut u8 {
     #[cfg(debug_assertions)]

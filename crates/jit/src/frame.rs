@@ -1,4 +1,4 @@
-//! The frame of generated code: the registers that it reserves, its start and its end, and the loop over vectors.
+//! The frame of generated code: reserved registers, the code before and after the body, and the loop over vectors.
 
 use iced_x86::{Code, Instruction, Register};
 
@@ -7,17 +7,16 @@ use crate::called::PerLaneFrame;
 use crate::level::Level;
 use crate::state::place;
 
-/// Registers for five values. In order, the values are the address of the [`State`](crate::State), the address of the
-/// group's rows, the number of the strip's first lane, the active lanes from the strip's first lane on, and the address
-/// of the constants.
+/// Registers for five values, in this order: the address of the [`State`](crate::State), the address of the group's
+/// rows, the number of the strip's first lane, the active lanes from that lane on, and the address of the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const LANE: Register = Register::R13;
 pub(crate) const REST: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
 
-/// Registers in which the strips of a group collect one bit per lane. If each strip stored its part of a word in memory
-/// instead, a load of the whole word would stall.
+/// Registers in which the strips of a group collect one bit per lane. A load of a whole word from memory would stall if
+/// each strip had stored only a part of the word.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
 
 /// Scratch register for a few instructions, in addition to RAX, RCX and RDX.
@@ -33,12 +32,12 @@ pub(crate) const ANY_SIGNS: Register = Register::K7;
 pub(crate) const PER_LANE: i32 = 0;
 
 /// Offsets in the frame, in bytes. The frame contains four areas in this order: the data of per-lane functions, the
-/// registers that are saved around a per-lane function, the caller's stack pointer, and spilled values.
+/// registers that a call of a per-lane function saves, the caller's stack pointer, and spilled values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) kept: i32,
-    /// Offset of three areas: the saved registers [`GATHERED`], the address of the called function, and saved truth
-    /// values. A saved register and the address have eight bytes each.
+    /// Offset of three consecutive areas: the saved registers [`GATHERED`], the address of the called function, and
+    /// saved truth values. A saved register and the address have eight bytes each.
     pub(crate) numbers: i32,
     pub(crate) caller: i32,
     pub(crate) values: i32,

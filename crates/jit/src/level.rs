@@ -2,7 +2,7 @@
 //!
 //! For the emitter, the levels differ in the storage of truth values. With AVX2, truth values are vectors like all
 //! other values. With AVX-512, comparisons return one bit per lane in a mask register. Instructions that select, load
-//! or count lanes use these mask registers.
+//! or count lanes read the mask register.
 
 use iced_x86::{Code, Register};
 
@@ -41,7 +41,7 @@ impl Level {
         Vec::new()
     }
 
-    /// Returns the level with a name, `avx2` or `avx512`, if this processor has it.
+    /// Returns the level with the name `avx2` or `avx512`, if this processor supports the level.
     pub fn from_name(name: &str) -> Option<Level> {
         Level::available().into_iter().find(|level| level.name() == name)
     }
@@ -62,8 +62,8 @@ impl Level {
         if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
     }
 
-    /// Returns whether code for a group of `lanes` lanes computes two vectors at once. This is the case if the group
-    /// has two vectors and the level has enough registers for both vectors.
+    /// Returns whether code for a group of `lanes` lanes computes two vectors at once. The group must have two vectors,
+    /// and the level must have enough registers for both vectors.
     pub const fn has_both(self, lanes: usize) -> bool {
         self.of(false, lanes == 2 * self.lanes())
     }
@@ -78,7 +78,7 @@ impl Level {
         self.lanes() as i32 / 8
     }
 
-    /// Returns a mask with one bit set for each lane of a vector.
+    /// Returns a mask in which the bits of all lanes of a vector are set.
     pub(crate) const fn all(self) -> i32 {
         (1 << self.lanes()) - 1
     }
@@ -142,7 +142,8 @@ impl Level {
         self.of(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
     }
 
-    /// Returns the instruction that selects the second operand if the condition is true, otherwise the first operand.
+    /// Returns the instruction that selects an operand: the second operand if the condition is true, otherwise the
+    /// first.
     pub(crate) fn select(self) -> Code {
         self.of(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32)
     }

@@ -4,16 +4,16 @@
 //! |---|---|
 //! | `strip` | straight-line computations on the lanes of a vector |
 //! | `rows` | the values that rows have at each point of a strip |
-//! | `vectors` | strips for one vector at a time, or for both vectors of a group |
+//! | `vectors` | strips that compute one vector at a time, or both vectors of a group at once |
 //! | `emit` | register allocation and emission of a strip |
 //! | `accesses`, `cold` | loads and stores of one word per lane, and code for rare cases |
 //! | `frame`, `pool` | the registers, the start, the end and the constants of generated code |
 //! | `level` | choice of vector instructions |
-//! | `linked` | a program as linked code: a machine traces it, and a group runs it |
+//! | `linked` | linked code of a program: a machine traces the program, and a group runs the code |
 //! | `program` | nodes of linked code, and their counts |
-//! | `segment` | the code of a node: its fast path, its slow path and its call |
+//! | `segment` | the code of a node: a fast path, a slow path and a call |
 //! | `state` | the state that generated code and the engine share |
-//! | `verify` | proof that generated code accesses only its rows and the window |
+//! | `verify` | proof that generated code accesses only rows, the state and the window |
 //! | `cache` | a cache of generated code |
 //! | `fault` | conversion of memory faults to errors |
 //! | `called` | functions that generated code calls |
@@ -21,10 +21,10 @@
 //!
 //! A machine traces its program node by node with a [`Linker`]. For each instruction, the machine adds operations on
 //! values of rows ([`Rows`]). A node consists of straight-line code with conditionals, and of the transition to the
-//! [`Next`] node. [`Linked::new`] generates code for all nodes of a program, and [`Linked::run`] runs the code. While
-//! all active lanes take the same path, generated code jumps from node to node. If lanes diverge, the code calls the
-//! machine's own flow control, [`LinkedMachine::flow`], which returns the next node. The crate does not depend on any
-//! machine. The crate can be built for every target, but it generates code only for x86-64.
+//! [`Next`] node. [`Linked::new`] generates code for all nodes of a program, and [`Linked::run`] runs the code.
+//! Generated code jumps from node to node while all active lanes take the same path. If lanes diverge, the code calls
+//! the flow control of the machine, [`LinkedMachine::flow`]. This function returns the next node. The crate does not
+//! depend on any machine. The crate compiles for every target, but generates code only for x86-64.
 
 mod accesses;
 mod asm;

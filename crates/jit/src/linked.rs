@@ -1,7 +1,8 @@
-//! Linked code of a program. With this interface, a machine traces its program node by node, and a group runs the code.
+//! Linked code of a program. A machine uses this interface to trace a program node by node. A group uses this interface
+//! to run the code.
 
-// Unsafe code is required for two reasons: this module calls generated code, and generated code calls functions of this
-// module. A comment at each unsafe block states what the block assumes.
+// The module needs unsafe code for two reasons: this module calls generated code, and generated code calls this module.
+// A comment at each unsafe block states the assumptions of the block.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -50,9 +51,9 @@ pub trait LinkedMachine: Debug + Sized + 'static {
     /// function returns `false`, the function has had no effect.
     fn call(call: &Self::Call, state: &mut State, context: &mut Self::Context<'_, '_, '_>) -> bool;
 
-    /// Executes the flow control at the end of a node. If all lanes have [left](State::leave) the node after one of its
-    /// pieces, executes the flow control after that piece. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if
-    /// generated code cannot continue.
+    /// Executes the flow control at the end of a node. If all lanes have [left](State::leave) the node after one piece,
+    /// executes the flow control after this piece. Returns the next node, or [`NO_NODE`](crate::NO_NODE) if generated
+    /// code cannot continue.
     fn flow(
         linked: &Linked<Self>,
         own: &Self::Own,
@@ -126,11 +127,11 @@ pub struct Linked<M: LinkedMachine> {
 pub struct Arrived<'a> {
     /// The node that the group runs next.
     pub node: u32,
-    /// The rows of the group: first the rows with a word per lane, then the rows with a byte per lane, then the rows
-    /// with 16 bits per lane.
+    /// The rows of the group. The elements are the rows with a word per lane, the rows with a byte per lane, and the
+    /// rows with 16 bits per lane.
     pub rows: [*mut [u8]; 3],
-    /// Counts of the run: for each part, the number of runs of the part, and then one count for each node. The slice
-    /// has [`Linked::counts`] elements.
+    /// Counts of the run. The first counts are the numbers of runs of the parts. One count for each node follows. The
+    /// slice has [`Linked::counts`] elements.
     pub counts: &'a mut [u64],
 }
 
@@ -171,8 +172,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.parts - 1
     }
 
-    /// Opens a conditional: the following code runs for the lanes whose condition is true. The stack must have room for
-    /// `entries` entries.
+    /// Opens a conditional. The code after this call runs for the lanes whose condition is true. The stack must have
+    /// room for `entries` entries.
     pub fn open(&mut self, entries: u32, condition: impl FnMut(&mut P) -> Value) {
         let parent = self.open.last().copied();
         let word = self.split(condition, |rows, word, held| rows.open(word, held));
@@ -188,7 +189,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.entries = self.entries.max(entries);
     }
 
-    /// Chooses a new word for the lanes whose condition is true, and calls `split` for the rows of both paths. The
+    /// Reserves a new word for the lanes whose condition is true. Calls `split` for the rows of both paths. The
     /// arguments of `split` are the rows, the number of the word, and the condition. Returns the number of the word.
     fn split(
         &mut self,
@@ -209,7 +210,7 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.words
     }
 
-    /// Returns whether lanes leave the current node before its end.
+    /// Returns whether lanes can leave the current node before the end of the node.
     pub fn leaves(&self) -> bool {
         !self.pieces.is_empty()
     }
@@ -222,8 +223,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Closes the conditional: its lanes reconverge. `sides` describes the side of the lanes whose condition is true,
-    /// then the side of the lanes whose condition is false.
+    /// Closes the conditional. The lanes of both sides reconverge. The first element of `sides` describes the side of
+    /// the lanes whose condition is true. The second element describes the side of all other active lanes.
     pub fn close(&mut self, sides: [Branch; 2]) {
         self.both(|path| path.rows().close());
         let word = self.open.pop().map(|(word, _)| word);
@@ -233,18 +234,19 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         }
     }
 
-    /// Lets the lanes whose condition is true leave the node. `size` is the number of instructions since the last
-    /// piece. `count` is the number of the part that counts the runs of these instructions. No conditional may be open.
+    /// Lets the lanes whose condition is true leave the node. `size` is the number of instructions after the last
+    /// piece. `count` is the number of the part that counts how often these `size` instructions run. No conditional may
+    /// be open.
     pub fn leave(&mut self, [size, count]: [u32; 2], waits: Waits, condition: impl FnMut(&mut P) -> Value) {
         let word = self.split(condition, |rows, word, held| rows.leave(word, held));
         let piece = std::mem::take(&mut self.piece);
         self.pieces.push(Piece { size, count, leave: Some((word, waits)), ..piece });
     }
 
-    /// Describes the instructions that run if lanes leave the node at the last call of [`leave`](Self::leave) and other
-    /// lanes stay. `counts` contains the number of these instructions, and the number of the part that counts the runs
-    /// of these instructions. The lanes that leave run the first of these instructions. No lane runs the instructions
-    /// after the first one.
+    /// Describes additional instructions. The group issues them if some lanes leave the node at the last call of
+    /// [`leave`](Self::leave) and some lanes stay. `counts` contains the number of additional instructions, and the
+    /// number of the part that counts their runs. The leaving lanes run the first additional instruction. No lane runs
+    /// the second or a later one.
     pub fn apart(&mut self, counts: [u32; 2]) {
         if let Some(piece) = self.pieces.last_mut() {
             piece.apart = Some(counts);
@@ -262,14 +264,14 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.entries = self.entries.max(entries);
     }
 
-    /// Requires these bits of [`State::hindered`] to be zero at the entry of the current node.
+    /// Requires the bits `bits` of [`State::hindered`] to be zero at the entry of the current node.
     pub fn need(&mut self, bits: u32) {
         self.needs |= bits;
     }
 
     /// Ends the node. `size` is the number of instructions that all lanes run after the last piece. `part` is the
-    /// number of the part that counts the runs of these instructions. `condition` is the condition of [`Next::Either`].
-    /// If `repeats` is set, the lanes whose condition is true run the node again. If `repeats` is set and there is no
+    /// number of the part that counts how often these `size` instructions run. `condition` is the condition of
+    /// [`Next::Either`]. If `repeats` is set, the lanes whose condition is true run the node again. Without a
     /// condition, all lanes run the node again.
     pub fn end(
         &mut self,
@@ -280,9 +282,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         own: M::Own,
     ) {
         // The next run of a node may overwrite a row before any instruction reads the row. If all lanes repeat the
-        // node, the fast path does not store such rows. The exception is a node that accesses the window: the fast path
-        // of this node stores all rows. If a lane is outside the window, the machine executes the node without
-        // generated code, and all rows must then have the machine's values.
+        // node, the fast path does not store rows that the next run overwrites. But in a node that accesses the window,
+        // the fast path stores all rows. If a lane is outside the window, the machine executes the node without
+        // generated code. For this execution, all rows must have the machine's values.
         let repeats = repeats && !self.slow.rows().strip.has_spans();
         if let Some(condition) = condition {
             let held = condition(&mut self.slow);
@@ -321,9 +323,8 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
         self.own.push(own);
     }
 
-    /// Ends the node with a call. If the node does not access memory, its code runs first and the call runs afterwards.
-    /// If the node accesses memory, the call runs only if a lane is outside the memory. In that case, the call runs
-    /// instead of the code.
+    /// Ends the node with a call. If the node does not access memory, the call runs after the code of the node. If the
+    /// node accesses memory, the call runs only if a lane is outside the memory. The call then replaces the code.
     pub fn call(&mut self, counts: [u32; 2], call: M::Call, next: Next, own: M::Own) {
         self.end(counts, next, None, false, own);
         if let Some(node) = self.nodes.last_mut() {
@@ -366,9 +367,9 @@ impl<M: LinkedMachine, P: Path> Linker<M, P> {
 }
 
 impl<M: LinkedMachine> Traced<M> {
-    /// Propagates data backward: for each target of a node, updates the data of the node from the data of the target.
-    /// If the machine's flow control selects the next node, this node is not a target. `change` updates its second
-    /// argument from its first argument, and returns whether the second argument has changed.
+    /// Propagates data backward: updates the data of each node from the data of the node's targets. A node that only
+    /// the machine's flow control selects is not a target. `change` updates the second argument from the first
+    /// argument. `change` returns whether the second argument has changed.
     pub fn spread(&mut self, change: impl Fn(&M::Own, &mut M::Own) -> bool) {
         let mut changed = true;
         while std::mem::take(&mut changed) {
@@ -387,8 +388,8 @@ impl<M: LinkedMachine> Traced<M> {
 impl<M: LinkedMachine> Linked<M> {
     /// Compiles a program of `instructions` instructions, for groups of `lanes` lanes.
     ///
-    /// Returns `None` if code cannot be compiled for this level, or if the program has no code for which compilation
-    /// saves time.
+    /// Returns `None` if code cannot be compiled for this level. Also returns `None` if compilation saves no time for
+    /// any code of the program.
     pub fn new(
         level: reconverge_simt::Level,
         instructions: usize,
@@ -438,7 +439,7 @@ impl<M: LinkedMachine> Linked<M> {
         self.needs[node as usize]
     }
 
-    /// Returns the number of counts that a run needs: one count for each part, and one count for each node.
+    /// Returns the number of counts that a run needs. Each part and each node has one count.
     pub fn counts(&self) -> usize {
         self.code.counts()
     }
@@ -479,9 +480,9 @@ impl<M: LinkedMachine> Linked<M> {
     /// is used up. `pc` is the address of the instruction at which the run starts, for messages.
     ///
     /// # Safety
-    /// The processor must have the level for which the nodes were compiled. The rows must have the layout for which the
-    /// program was traced, including the row of the active lanes, and must be aligned to 32 bytes. During the run, only
-    /// generated code and the calls of nodes may use the rows and the state's window.
+    /// The processor must have the level for which the nodes were compiled. The rows (including the row of active
+    /// lanes) must have the layout for which the program was traced. The rows must be aligned to 32 bytes. During the
+    /// run, only generated code and the calls of nodes may use the rows and the state's window.
     #[inline]
     pub unsafe fn run(
         &self,
@@ -522,8 +523,7 @@ convention! {
     fn call<M: LinkedMachine>(state: *mut State, number: u32) -> u32 {
         // SAFETY: generated code passes a pointer to the state of the current run.
         let state = unsafe { &mut *state };
-        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses the context
-        // during the run.
+        // SAFETY: `Linked::run` has set the context. During the run, no other code uses the context.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         u32::from(!M::call(&linked.calls[number as usize], state, context))
     }
@@ -533,13 +533,12 @@ convention! {
     fn flow<M: LinkedMachine>(state: *mut State, node: u32) -> u32 {
         // SAFETY: generated code passes a pointer to the state of the current run.
         let state = unsafe { &mut *state };
-        // SAFETY: `Linked::run` has set the context for the duration of the run, and nothing else uses the context
-        // during the run.
+        // SAFETY: `Linked::run` has set the context. During the run, no other code uses the context.
         let Running { linked, context } = unsafe { &mut *state.context.cast::<Running<'_, '_, '_, '_, M>>() };
         let next = M::flow(linked, &linked.own[node as usize], state, context);
         state.population = state.active.count_ones().into();
         state.leave = 0;
-        // Generated code jumps to this node without a check, so the number is checked here.
+        // Generated code jumps to the node `next` without a check. So this function checks the number.
         if (next as usize) < linked.own.len() { next } else { NO_NODE }
     }
 }

@@ -1,4 +1,5 @@
-//! Memory for generated code. The memory is first writable and then executable, never both at the same time.
+//! Memory for generated code. The memory is first writable and later executable. The memory is never writable and
+//! executable at once.
 
 // Only this file makes a page executable.
 #![allow(unsafe_code)]
@@ -18,7 +19,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Returns executable pages that contain these bytes. The pages are no longer writable.
+    /// Returns executable pages that contain the bytes `code`. The returned pages are not writable.
     ///
     /// # Errors
     /// Fails if the system does not provide memory, or does not make the memory executable.

@@ -1,15 +1,15 @@
-//! Compiles the nodes of a program to linked code, in which nodes jump to each other. A node consists of a segment and
-//! the control flow after the segment.
+//! Compiles the nodes of a program to linked code. In linked code, a node can jump to any other node. A node consists
+//! of a segment and the control flow after the segment.
 //!
 //! ```text
 //!   enter --> node --> all lanes go the same way --> node ...
 //!              |                                      ^
 //!              +--> lanes diverge --> Flow: the machine decides
 //! ```
-//! A [`Node`] has a [`Segment`] of straight-line code with conditionals. If all active lanes take the same path after
-//! the segment, generated code jumps to another node. Otherwise, the code calls the machine's own flow control, which
-//! changes the stack and the active lanes, and returns the next node. Between two nodes, the rows of the group hold the
-//! complete state of the group, so a run can start and end at each node.
+//! A [`Node`] has a [`Segment`] of straight-line code with conditionals. If all active lanes take one path after the
+//! segment, generated code jumps to the node on this path. Otherwise, the code calls the flow control of the machine.
+//! The flow control changes the stack and the active lanes, and returns the next node. Between two nodes, the complete
+//! state of the group is in the group's rows. So a run can start and end at each node.
 
 // Generated code is called only in this file.
 #![allow(unsafe_code)]
@@ -43,10 +43,10 @@ pub(crate) struct Node {
     pub(crate) segment: Segment,
     /// The instructions, in pieces. Lanes may leave the node after each piece, but not after the last piece.
     pub(crate) pieces: Vec<Piece>,
-    /// The node cannot run if one of these bits of [`State::hindered`] is set.
+    /// Mask of bits of [`State::hindered`]. The node cannot run if a bit of the mask is set in that field.
     pub(crate) needs: u32,
-    /// Number of instructions that the budget must cover at entry. The number is 0 if an earlier node checks the budget
-    /// for this node.
+    /// Number of instructions that the budget must cover at the entry of the node. The number is 0 if an earlier node
+    /// has a budget check for this node.
     pub(crate) budget: u32,
     /// Number of entries that the stack must have room for at entry.
     pub(crate) entries: u32,
@@ -63,37 +63,38 @@ pub(crate) struct Node {
 pub(crate) struct Piece {
     /// Number of instructions that all active lanes run.
     pub(crate) size: u32,
-    /// Number of the part that counts the runs of these instructions.
+    /// Number of the part that counts the runs of the piece.
     pub(crate) count: u32,
     pub(crate) conditionals: Vec<Conditional>,
-    /// The lanes that leave the node after the piece. The first element is the number of the word that contains these
-    /// lanes. The second element states how these lanes wait.
+    /// The lanes that leave the node after the piece. The number is the word that contains the leaving lanes. [`Waits`]
+    /// states how the leaving lanes wait.
     pub(crate) leave: Option<(u32, Waits)>,
-    /// The instructions that are issued only if some lanes leave and other lanes stay. The first element is the number
-    /// of these instructions. The second element is the number of the part that counts their runs. Only the leaving
-    /// lanes run the first instruction. No lane runs the other instructions.
+    /// The instructions that the group issues only if some lanes leave and some lanes stay. The first element is the
+    /// number of these instructions. The second element is the number of the part that counts their runs. Only the
+    /// leaving lanes run the first instruction. No lane runs the other instructions.
     pub(crate) apart: Option<[u32; 2]>,
 }
 
-/// How lanes wait after they have left a node in which other lanes stay.
+/// If some lanes have left a node and some have stayed: how the lanes wait that have left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
     /// The lanes have arrived at a join, which takes one instruction.
     Arrive,
-    /// The lanes wait for the machine's flow control. The number is the index in [`State::gone`] at which generated
-    /// code collects these lanes.
+    /// The lanes wait for the machine's flow control. Generated code collects the waiting lanes at this index of
+    /// [`State::gone`].
     For(u8),
 }
 
-/// A conditional in a node. The lanes of a word run the first side, and all other active lanes run the second side.
+/// A conditional in a node. The lanes in the conditional's word run the first side. All other active lanes run the
+/// second side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Conditional {
     pub(crate) word: u32,
-    /// The word of the enclosing conditional, and the side of the enclosing conditional that contains this conditional.
+    /// The enclosing conditional: its word, and the side that contains this conditional.
     pub(crate) parent: Option<(u32, usize)>,
     /// The first side and the second side.
     pub(crate) sides: [Branch; 2],
-    /// Number of entries on the stack inside the conditional, or 0 if the machine does not record this number.
+    /// Number of stack entries inside the conditional. 0 if the machine does not record the number.
     pub(crate) held: u32,
     /// Whether the first side issues an additional instruction to arrive at the join.
     pub(crate) joins: bool,
@@ -104,9 +105,9 @@ pub(crate) struct Conditional {
 pub struct Branch {
     /// Number of instructions that run if some lane takes the side.
     pub size: u32,
-    /// The number of the part that counts the runs of these instructions.
+    /// The number of the part that counts the runs of the side's instructions.
     pub count: u32,
-    /// Number of instructions of this side that the group issues in any case, even if no lane takes the side.
+    /// Number of instructions of this side that the group issues even if no lane takes the side.
     pub always: u32,
 }
 
@@ -115,11 +116,11 @@ pub struct Branch {
 pub enum Next {
     /// All active lanes continue at the target.
     To(Target),
-    /// The lanes of the word [`EXIT`] continue at the first target, and all other lanes continue at the second target.
-    /// If both targets have lanes, the machine's flow control decides which lanes run first.
+    /// The lanes in the word [`EXIT`] continue at the first target. All other active lanes continue at the second
+    /// target. If both targets have lanes, the machine's flow control decides which lanes run first.
     Either([Target; 2]),
-    /// If the state's [`rounds`](State::rounds) allow another iteration, all active lanes continue at the node at which
-    /// an iteration of the innermost loop begins. Otherwise, the machine's flow control selects the next node.
+    /// If the field [`rounds`](State::rounds) allows another iteration, all active lanes continue at the first node of
+    /// an iteration of the innermost loop. Otherwise, the machine's flow control selects the next node.
     Again(Target),
     /// The group waits at the barrier with this number until all groups have arrived there. Then its active lanes
     /// continue at the target. If the groups do not [take turns](crate::Linked::take_turns), the machine's flow control
@@ -143,9 +144,10 @@ pub enum Target {
 pub enum Left {
     /// The budget does not cover the node with this number.
     Budget(u32),
-    /// The node cannot run, because a lane accesses memory outside the window, the stack is too full, or a bit of
-    /// [`State::hindered`] is set. The node has had no effect, with one exception. If the only effect of the node is
-    /// one store, some lanes may already have stored. These lanes have lower numbers than the lane outside the window.
+    /// The node cannot run. There are three reasons: a lane accesses memory outside the window, the stack is too full,
+    /// or a bit of [`State::hindered`] is set. The node has had no effect, with one exception. If the only effect of
+    /// the node is one store, some lanes may have stored. These lanes have lower numbers than the lane outside the
+    /// window.
     Refused(u32),
     /// The call of the node returned `false`, without an effect.
     Stopped(u32),
@@ -173,8 +175,8 @@ pub(crate) struct Code {
     mode: u32,
     /// Number of nodes.
     nodes: usize,
-    /// Number of counts. Each part has a count: the number of runs of the part. Each node also has a count: how many of
-    /// the coming runs of the node take the slow path.
+    /// Number of counts. The count of a part is the number of runs of the part. The count of a node is the number of
+    /// coming runs of the node that take the slow path.
     counts: usize,
     /// Minimum size of a group's rows, in bytes.
     rows: usize,
@@ -201,20 +203,20 @@ impl Next {
 }
 
 impl Conditional {
-    /// Returns the number of instructions that the group issues in any case, even if one side has no lanes.
+    /// Returns the number of instructions that the group issues even if one side has no lanes.
     fn always(&self) -> u32 {
         self.sides.iter().map(|side| side.always).sum()
     }
 }
 
 impl Node {
-    /// Returns whether later runs of the node may start with the slow path. Such runs follow a run in which a guard has
-    /// failed or a lane has left the node.
+    /// Returns whether later runs of the node may start with the slow path. A run starts with the slow path after a run
+    /// in which a guard failed or a lane left the node.
     fn learns(&self) -> bool {
         self.segment.call.is_none() && self.segment.fast.as_ref().is_some_and(|fast| fast.guard.is_some())
     }
 
-    /// Proves that the code of the node accesses only its rows, the state and the window.
+    /// Proves that the code of the node accesses only the group's rows, the state and the window.
     ///
     /// # Errors
     /// Returns the first rule that the node breaks.
@@ -228,7 +230,7 @@ impl Node {
         leaves.chain(conditionals).try_for_each(verify::word)
     }
 
-    /// Returns whether a strip is valid only if it runs for all lanes of a group at once.
+    /// Returns whether one of the node's strips is valid only for all lanes of a group at once.
     fn needs_both(&self) -> bool {
         self.segment.strips().any(Strip::needs_both)
     }
@@ -353,16 +355,16 @@ impl Code {
     /// code runs at most as many instructions as the state's budget allows.
     ///
     /// # Panics
-    /// Panics if there are fewer counts or nodes than the code needs, or if the window is smaller than the code needs.
+    /// Panics if there are too few counts or nodes for the code, or if the window is too small for the code.
     ///
     /// # Errors
-    /// Returns an error if the code accesses memory that it must not access. Such an access is a defect of this crate
-    /// or of the node.
+    /// Returns an error if the code accesses forbidden memory. A forbidden access is a defect of this crate or of the
+    /// node.
     ///
     /// # Safety
-    /// The processor must have the level. While generated code runs, no other code may use the group's memory or the
-    /// window. The functions that generated code calls are an exception. The rows must be aligned to 32 bytes, and the
-    /// row of the mask must contain the active lanes. If a node uses rows with a byte per lane or rows with 16 bits per
+    /// The processor must have the level. While generated code runs, only generated code and the functions that
+    /// generated code calls may use the group's memory or the window. The rows must be aligned to 32 bytes, and the row
+    /// of the mask must contain the active lanes. If a node uses rows with a byte per lane or rows with 16 bits per
     /// lane, there must be [`NARROW_ROWS`](crate::state::NARROW_ROWS) rows of each kind. The state's context must have
     /// the type that the functions expect.
     #[inline]
@@ -396,11 +398,11 @@ impl Code {
     }
 }
 
-/// Returns for each node whether its code computes both vectors of a group at once. `can` states whether code for both
-/// vectors is possible. A node in a loop of the program computes one vector at a time, unless the node requires both
-/// vectors. In a loop, lanes often leave one by one, until only one vector has active lanes. Code for one vector at a
-/// time skips a vector without active lanes. If nodes in loops computed both vectors at once, the kernels `bfs` and
-/// `nested` would be slower by a tenth (an AMD EPYC).
+/// Returns, for each node, whether the code of the node computes both vectors of a group at once. `can` states whether
+/// code for both vectors is possible. A node in a loop of the program computes one vector at a time if the node does
+/// not require both vectors. In a loop, lanes often leave one by one. Finally, only one vector has active lanes. Code
+/// for one vector at a time skips a vector without active lanes. If nodes in loops computed both vectors at once, the
+/// kernels `bfs` and `nested` would take 1.1 times as long (an AMD EPYC).
 fn both(nodes: &[Node], can: bool) -> Vec<bool> {
     let mut loops = vec![false; nodes.len()];
     for (number, node) in nodes.iter().enumerate() {
@@ -422,7 +424,7 @@ struct Later {
     number: u32,
 }
 
-/// Code that is emitted after the nodes. This code updates the counts of a node that some lanes have left.
+/// Code that is emitted after the nodes. The code updates the counts of a node after some lanes have left the node.
 struct Leaving {
     enter: Label,
     back: Label,
@@ -430,16 +432,15 @@ struct Leaving {
 }
 
 /// Number of runs of a node that start with the slow path after a guard has failed. In the kernel `matmul`, products of
-/// zero make the guards of sums fail repeatedly. If every run started with the fast path, all strips of this kernel
-/// would be computed twice.
+/// zero make the guards of sums fail repeatedly. If every run started with the fast path, generated code would compute
+/// all strips of `matmul` twice.
 const SLOW_RUNS: i32 = 4;
 
 /// Number of runs of a node that start with the slow path after a lane has left. If this number is 1 instead of 2, the
 /// kernel `nested` takes 1.1 times as long.
 const LEFT_RUNS: i32 = 2;
 
-/// Number of runs of a node in which the call replaces the strips, after a lane has accessed an address outside the
-/// memory.
+/// Number of runs of a node in which the call replaces the strips. These runs follow an access outside the memory.
 const CALLS: i32 = 3;
 
 /// Register that is not 0 if the node must take the slow path.
@@ -456,7 +457,7 @@ struct Compiler<'a> {
     leaving: Vec<Leaving>,
     /// Whether some node depends on the host's floating point modes.
     floats: bool,
-    /// For each node, whether its strips are for both vectors of a group at once.
+    /// For each node, whether the strips of the node compute both vectors of a group at once.
     both: &'a [bool],
     /// Whether the strips of the current node are for both vectors.
     computes_both: bool,
@@ -467,7 +468,7 @@ struct Compiler<'a> {
     dispatch: Label,
     /// Code that ends the run and returns ECX.
     leave: Label,
-    /// Code that calls the flow control for the node whose number is in ESI.
+    /// Code that calls the flow control. ESI contains the number of the node.
     flow: Label,
     /// Code of barriers ([`emit_barrier`]).
     barrier: Label,
@@ -502,7 +503,7 @@ impl Compiler<'_> {
         asm.number(Op::Cmp_rm32_imm8, Register::EAX, -1);
         asm.branch(Op::Je_rel32_64, leave);
         asm.bind(dispatch);
-        // The flow control may have switched to another group, so the address of the rows is read again.
+        // The flow control may have switched to another group. So the code reads the address of the rows again.
         asm.two(Op::Mov_r64_rm64, frame::ROWS, at_base(STATE, place!(rows)));
         asm.two(Op::Mov_r64_rm64, Register::RCX, at_base(STATE, place!(entries)));
         let entry = MemoryOperand::with_base_index_scale(Register::RCX, Register::RAX, 4);
@@ -605,7 +606,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Emits a jump to the label `otherwise`, unless another iteration of the innermost loop may begin with this node.
+    /// Emits a conditional jump to the label `otherwise`. The jump is taken if no iteration of the innermost loop may
+    /// begin with this node.
     fn iterates(&mut self, node: u32, otherwise: Label) {
         self.asm.number(Op::Cmp_rm32_imm32, at_base(STATE, place!(body)), node as i32);
         self.asm.branch(Op::Jne_rel32_64, otherwise);
@@ -613,7 +615,7 @@ impl Compiler<'_> {
         self.asm.branch(Op::Je_rel32_64, otherwise);
     }
 
-    /// Emits code that updates the counts of a node if some lanes have left the node.
+    /// Emits code that updates the counts of a node after some lanes have left the node.
     fn pieces(&mut self, Leaving { enter, back, node: number }: Leaving, node: &Node) {
         let active = at_base(STATE, place!(active));
         self.asm.bind(enter);
@@ -658,7 +660,7 @@ impl Compiler<'_> {
             asm.branch(Op::Jmp_rel32_64, none);
             asm.bind(all);
             // The guards of all strips have failed because all lanes have left, not because of values. If the code
-            // counted such failures, half of the runs of the kernel `table16` would take the slow path.
+            // counted these failures, half of the runs of the kernel `table16` would take the slow path.
             let slow = self.slow_runs(Register::RAX, number);
             let asm = &mut self.asm;
             asm.number(Op::Mov_rm64_imm32, slow, 0);
@@ -730,8 +732,8 @@ impl Compiler<'_> {
         self.computes_both = both;
         let [failed, call, done] = [(); 3].map(|()| self.asm.label());
         let reaches = segment.exact.has_spans();
-        // Code for both vectors at once does not need a separate check. The guards of that code check all lanes before
-        // any effect.
+        // If the code computes both vectors at once, a separate check is unnecessary. The guards of code for both
+        // vectors check all lanes before any effect.
         let check = segment.check.as_ref().filter(|_| !both);
         let guards = both && segment.check.is_some();
         let guarded = |strip: &'n Strip| match guards {
@@ -742,7 +744,8 @@ impl Compiler<'_> {
         let (fast, exact) = (fast.as_deref(), &*exact);
         match (check, segment.call) {
             (_, Some(_)) if reaches => {
-                // If a lane is outside the memory, the call replaces the code for this run and for some further runs.
+                // After an access outside the memory, the call replaces the code in this run and in the next runs of
+                // the node.
                 let inside = self.asm.label();
                 let slow = self.slow_runs(Register::RCX, number);
                 self.asm.number(Op::Cmp_rm64_imm8, slow, 0);
@@ -771,7 +774,7 @@ impl Compiler<'_> {
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
-            // The fast path does not write the words of lanes that leave. So the code first clears these words.
+            // The fast path does not write the words that contain leaving lanes. So the code first clears these words.
             for word in node.leaves().filter(|word| !words.contains(word)) {
                 self.asm.number(Op::Mov_rm64_imm32, at_base(STATE, place!(words) + 8 * word as i32), 0);
             }
@@ -848,7 +851,7 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// Emits code that updates the counts for some pieces of a node. The same lanes run all these pieces.
+    /// Emits code that updates the counts for `pieces` of a node. One set of lanes runs all of `pieces`.
     fn count(&mut self, node: &Node, pieces: &[Piece]) {
         let asm = &mut self.asm;
         let counts = Register::RCX;
@@ -886,7 +889,7 @@ impl Compiler<'_> {
                 None => asm.two(Op::Mov_r64_rm64, not, at_base(STATE, place!(active))),
                 Some((word, side)) => {
                     asm.two(Op::Mov_r64_rm64, not, side_of(word, side));
-                    // R8 becomes 1 if some lane runs the side that contains the conditional.
+                    // The code sets R8 to 1 if a lane runs the side that contains the conditional.
                     asm.two(Op::Xor_r32_rm32, Register::R8D, Register::R8D);
                     asm.two(Op::Test_rm64_r64, not, not);
                     asm.push(Instruction::with1(Op::Setne_rm8, Register::R8L));
@@ -926,7 +929,7 @@ impl Compiler<'_> {
                     asm.push(Instruction::with3(Op::Imul_r64_rm64_imm32, run, run, all as i32));
                     asm.store(Op::Add_rm64_r64, lane_instructions, run);
                 }
-                // `run` becomes 1 if some lane runs the side.
+                // The code sets `run` to 1 if a lane runs the side.
                 asm.number(Op::Cmp_rm64_imm8, lanes, 1);
                 asm.two(Op::Sbb_r64_rm64, run, run);
                 asm.number(Op::Add_rm64_imm8, run, 1);
@@ -940,7 +943,7 @@ impl Compiler<'_> {
             asm.two(Op::And_r64_rm64, run, other);
             asm.store(Op::Add_rm64_r64, at_base(STATE, place!(divergent)), run);
             if joins {
-                // If both sides run, the arrival of the first side at the join counts as one instruction.
+                // If both sides run, the group issues one more instruction, because the first side arrives at the join.
                 asm.store(Op::Add_rm32_r32, at_base(STATE, place!(arrivals)), Register::R10D);
                 asm.store(Op::Sub_rm32_r32, budget, Register::R10D);
             }

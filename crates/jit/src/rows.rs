@@ -1,35 +1,34 @@
-//! Tracks the values of rows within a strip, both for instructions outside branches and for instructions inside
-//! branches.
+//! Tracks the values of rows within a strip, outside and inside branches.
 //!
-//! [`Rows`] is a strip under construction, to which a machine adds its instructions. A written row stays a value until
-//! the end of the strip, where the value is stored for the active lanes. In a branch, a write changes the row only for
-//! the lanes that take the branch.
+//! [`Rows`] is a strip under construction. A machine adds instructions to the strip. A written row stays a value until
+//! the end of the strip. The end of the strip stores the value for the active lanes. In a branch, a write changes the
+//! row only for the lanes that take the branch.
 //!
 //! The result of a float operation may be a denormal that the machine flushes. On the fast path, the result may also be
 //! a NaN whose bits differ from the machine's NaN. Such values are *raw* (non-canonical). Float operations use raw
-//! values unchanged. All other uses of the bits first [canonicalize](Rows::settle) the value.
+//! values unchanged. Every operation that uses the bits in another way first [canonicalizes](Rows::settle) the value.
 
 use litemap::LiteMap;
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
 use crate::strip::{One, Row, Strip, Two, Value, predicate};
 
-/// A part of a row: the whole words, or the bit with this number in each word.
+/// A part of a row: the whole words, or one bit of each word. The `u8` is the number of the bit.
 type Part = (Row, Option<u8>);
 
 /// The changed parts of rows and their values. A row changes either as words or as bits, never as both.
 type Now = LiteMap<Part, Value>;
 
-/// A scope: code that only some lanes run. At the end of the scope, all other lanes have the values that they had at
-/// the entry of the scope.
+/// A scope is code that only some lanes run. The values of all lanes outside the scope do not change from the entry to
+/// the end of the scope.
 #[derive(Clone, Debug)]
 struct Scope {
     /// The active lanes that run the scope.
     mask: Value,
     /// The lanes that run the scope. Unlike in `mask`, the bits of lanes that are not active at entry are arbitrary.
     held: Value,
-    /// Values that all other lanes have at the end of the scope. During the then side, the field holds the values at
-    /// the entry of the scope. During the else side, the field holds the values at the end of the then side.
+    /// Values of the lanes outside the scope at the end of the scope. On the then side, the field contains the values
+    /// at the entry of the scope. On the else side, the field contains the values at the end of the then side.
     before: Now,
     /// Values of the rows at the start of the branch.
     start: Now,
@@ -42,9 +41,9 @@ pub struct Rows {
     pub strip: Strip,
     /// Whether this is the slow path, which handles strips in which lanes leave or guards fail.
     pub exact: bool,
-    /// Whether lanes also leave on the fast path. If lanes leave only on the slow path, a strip with such lanes is
-    /// computed twice. In a node that loads, the second computation costs more than the simpler fast path saves. For
-    /// example, if lanes leave only on the slow path, the kernel `spmv` of R700 takes 1.5 times as long (an AMD EPYC).
+    /// Whether lanes also leave on the fast path. If `false`, generated code computes a strip with leaving lanes twice.
+    /// In a node that loads, the second computation costs more than the simpler fast path saves. For example, `false`
+    /// makes the kernel `spmv` of R700 take 1.5 times as long (an AMD EPYC).
     pub leaves: bool,
     mask: Row,
     /// The lanes that are active at the start of the node.
@@ -96,7 +95,7 @@ impl Rows {
         self.strip.two(op, a, b)
     }
 
-    /// Adds an operation on one value, and returns its result.
+    /// Adds an operation on one value. Returns the result of the operation.
     pub fn one(&mut self, op: One, a: Value) -> Value {
         self.strip.one(op, a)
     }
@@ -126,7 +125,7 @@ impl Rows {
         self.scopes.last().map_or(self.entry, |scope| scope.mask)
     }
 
-    /// Returns the rows that the node overwrites before it reads their old values.
+    /// Returns the rows that the node overwrites without an earlier read of the row.
     pub fn covered(&self) -> &SortedSet<Row> {
         &self.covered
     }
@@ -152,14 +151,14 @@ impl Rows {
         bit.map_or(value, |bit| self.strip.one(One::Shl(31 - bit), value))
     }
 
-    /// Writes a row for the active lanes. If there is a predicate, writes the row only for the active lanes for which
-    /// the predicate is true.
+    /// Writes a row for the active lanes. With a predicate, writes the row only for the active lanes whose predicate is
+    /// true.
     pub fn write(&mut self, row: Row, predicate: Option<Value>, value: Value) {
         self.write_part((row, None), predicate, value);
     }
 
-    /// Writes a row bit by bit: `bits` has a truth value for each bit of a word. Writes the same lanes as
-    /// [`Rows::write`]. Operations read and write such a row only bit by bit.
+    /// Writes a row bit by bit: `bits` has a truth value for each bit of a word. Writes the lanes that [`Rows::write`]
+    /// would write. Other operations on the row must also read and write single bits.
     pub fn write_bits<const N: usize>(&mut self, row: Row, predicate: Option<Value>, bits: [Value; N]) {
         for (bit, value) in bits.into_iter().enumerate() {
             self.write_part((row, Some(bit as u8)), predicate, value);
@@ -183,7 +182,8 @@ impl Rows {
         self.now.insert(part, value);
     }
 
-    /// Returns the rows that have changed, each with its value at this point. Omits rows that were written bit by bit.
+    /// Returns the changed rows and the value of each changed row at this point. Omits rows that were written bit by
+    /// bit.
     pub fn changed(&self) -> impl Iterator<Item = (Row, Value)> + '_ {
         self.now.iter().filter_map(|((row, bit), value)| bit.is_none().then_some((*row, *value)))
     }
@@ -193,7 +193,7 @@ impl Rows {
         self.now.retain(|(row, _), _| !dead(*row));
     }
 
-    // This function and the functions after it are for floats.
+    // This function and the following functions are for floats.
 
     /// Marks the value as raw.
     pub fn raw(&mut self, value: Value) -> Value {
@@ -208,8 +208,8 @@ impl Rows {
         self.raw.contains(value.0)
     }
 
-    /// Returns a value with canonical bits: denormals become zeros of the same sign. On the fast path, the function
-    /// adds a guard that fails for a NaN.
+    /// Returns a value with canonical bits: a denormal becomes a zero with the sign of the denormal. On the fast path,
+    /// the function adds a guard that fails for a NaN.
     pub fn settle(&mut self, value: Value) -> Value {
         if !self.raw.contains(value.0) {
             return value;
@@ -241,7 +241,7 @@ impl Rows {
         self.strip.select(condition, other, then)
     }
 
-    // This function and the functions after it are for control flow.
+    // This function and the following functions are for control flow.
 
     /// Opens a branch. The code in the branch runs for the active lanes in `held`. The bits of inactive lanes in `held`
     /// are ignored.
@@ -252,7 +252,7 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: self.now.clone() });
     }
 
-    /// Starts the else side of the branch, for the active lanes that do not run the then side.
+    /// Starts the else side of the branch. Active lanes that did not run the then side run the else side.
     pub fn other(&mut self) {
         let Some(mut scope) = self.scopes.pop() else { return };
         let active = self.mask();
@@ -269,9 +269,9 @@ impl Rows {
         }
     }
 
-    /// Merges values at the end of a scope. The lanes of the scope keep their values, and all other lanes get the
-    /// values from the entry of the scope. The values of lanes that are inactive at entry may be arbitrary, because an
-    /// outer scope or the end of the strip discards these values.
+    /// Merges values at the end of a scope. The lanes of the scope keep their current values. Every lane outside the
+    /// scope gets the value from the entry of the scope. Values of lanes that are inactive at the entry may be
+    /// arbitrary. An outer scope or the end of the strip discards these values.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {
         let now = std::mem::take(&mut self.now);
         let parts: SortedSet<Part> = now.keys().chain(before.keys()).copied().collect();

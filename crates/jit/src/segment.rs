@@ -1,9 +1,8 @@
-//! The code of a node. The code consists of a strip, which runs for each vector of a group, and of a call, which runs
-//! after all strips.
+//! The code of a node: a strip and a call. The strip runs for each vector of a group. The call runs after all strips.
 //!
 //! A [`Segment`] has a fast path and a slow path. The fast path handles strips in which no lane leaves and no value
-//! needs special treatment. If a guard of the fast path fails, the fast path bails out before its first store, and the
-//! slow path recomputes the strip.
+//! needs special treatment. If a guard fails, the fast path bails out before the first store. The slow path then
+//! recomputes the strip.
 
 use crate::called::Callee;
 use crate::strip::Strip;
@@ -11,14 +10,14 @@ use crate::strip::Strip;
 /// Straight-line code for all strips of a group, then a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Segment {
-    /// Strip that runs for all vectors before the first effect of the segment. If a lane of the slow path is outside
-    /// the window, this strip bails out of the segment.
+    /// Strip that runs for all vectors before the first effect of the segment. If a lane of the slow path accesses a
+    /// word outside the window, this strip bails out of the segment.
     pub(crate) check: Option<Strip>,
-    /// Fast path: a strip for the case that no lane leaves and no value needs special treatment.
+    /// Fast path. This strip assumes that no lane leaves and no value needs special treatment.
     pub(crate) fast: Option<Strip>,
     /// Slow path: a strip for all cases.
     pub(crate) exact: Strip,
-    /// The call after the strips: the called function and its argument. The call is for the active lanes.
+    /// The call after the strips: the called function and the argument of the call. The call is for the active lanes.
     pub(crate) call: Option<(Callee, u32)>,
 }
 
@@ -32,11 +31,11 @@ impl Segment {
         Segment { check: exact.check(), fast, exact, call: None }
     }
 
-    /// Returns a segment like [`Segment::new`], with one exception. If the only effect of the segment on memory is one
-    /// store, the segment does not check all strips before the store. If a lane of a strip is outside the window, this
-    /// strip bails out, although earlier strips have already stored. These stores are correct, because the instruction
-    /// is executed again. The second execution stores the same values, or it traps at the lane outside the window after
-    /// the lower lanes have stored.
+    /// Returns a segment like [`Segment::new`], with one exception. The exception is a segment whose only effect on
+    /// memory is one store. This segment does not check all strips before the store. If a lane of a strip is outside
+    /// the window, the strip bails out, although earlier strips have already stored. The earlier stores are correct,
+    /// because the machine executes the instruction again. The second execution stores the same values in the lower
+    /// lanes. After these lanes, the second execution may trap at the lane outside the window.
     pub(crate) fn restarting(fast: Strip, exact: Strip) -> Segment {
         if !fast.only_stores() || !exact.only_stores() {
             return Segment::new(Some(fast), exact);

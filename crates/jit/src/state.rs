@@ -1,4 +1,4 @@
-//! State that generated code and the engine share while a group runs.
+//! The state of a running group that generated code and the engine share.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -11,8 +11,8 @@ use crate::turns::{Position, Turns};
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
 
-/// Number of the state's own row that contains the active lanes. In the word of an active lane, all bits are 1. The
-/// word of any other lane is 0.
+/// Number of the own row that contains the active lanes. In the word of an active lane, all bits are 1. The word of an
+/// inactive lane is 0.
 pub const MASK: u32 = 0;
 
 /// Number of rows with a byte per lane in a group. A group has the same number of rows with 16 bits per lane.
@@ -68,7 +68,7 @@ pub struct State {
     pub budget: i32,
     /// Number of iterations of the innermost loop that may still begin; `u32::MAX` means any number.
     pub rounds: u32,
-    /// A value other than 0 means that some lane has left the current node.
+    /// The value is not 0 if a lane has left the current node.
     pub(crate) left: u32,
     /// The active lanes.
     pub active: u64,
@@ -99,14 +99,14 @@ pub struct State {
     pub room: u32,
     /// Number of arrivals of lanes at a join. Each arrival takes one instruction from the budget.
     pub arrivals: u32,
-    /// If generated code may decrement [`rounds`](State::rounds), this field is the node with which an iteration of the
-    /// innermost loop begins. Otherwise, this field is [`NO_NODE`](crate::NO_NODE).
+    /// The first node of an iteration of the innermost loop, if generated code may decrement [`rounds`](State::rounds).
+    /// Otherwise, [`NO_NODE`](crate::NO_NODE).
     pub body: u32,
     /// Number of the piece after which all lanes have left the node. Pieces are counted from 1. The value is 0 if lanes
     /// have reached the end of the node.
     pub leave: u32,
-    /// Bits whose meaning the machine defines. If a node requires that one of these bits is zero, and the bit is set,
-    /// the node does not run.
+    /// Bits whose meaning the machine defines. A node can require that some bits are zero. If one of the required bits
+    /// is set, the node does not run.
     pub hindered: u32,
     /// Bit N is set if the group's stack has had N entries inside a conditional.
     pub held: u32,
@@ -116,8 +116,8 @@ pub struct State {
     pub(crate) sites: [Site; SITES as usize],
     /// The code, launch and memory for which the sites are set.
     origin: Option<[Identity; 3]>,
-    /// The lanes that have left a node in which other lanes have stayed. The array has one element for each way to
-    /// wait.
+    /// The lanes that have left a node in which some lanes have stayed. The index is the number in
+    /// [`Waits::For`](crate::Waits::For).
     pub gone: [u64; KINDS],
     /// Number of runs of each part of the program.
     pub(crate) counts: *mut u64,
@@ -129,7 +129,7 @@ pub struct State {
     pub(crate) entries: *const u32,
     /// Words that strips gather. Each word is a set of lanes, with one bit per lane.
     pub words: [u64; WORDS],
-    /// The lanes of both sides of each conditional that contains other conditionals. The index is the word of the
+    /// For each conditional that contains conditionals: the lanes of both sides. The index is the word of the
     /// conditional.
     pub(crate) sides: [[u64; 2]; WORDS],
     pub(crate) own: Rows,
@@ -137,7 +137,7 @@ pub struct State {
     pub(crate) turns: Turns,
 }
 
-/// The state's own rows, each with up to 64 lanes, aligned for vectors.
+/// The own rows of the state. A row has up to 64 lanes and is aligned for vectors.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Rows([u32; 64 * OWN]);
@@ -204,7 +204,7 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state that belongs to a thread. While the thread does not run generated code, this variable holds the state.
+    /// The state of a thread. The variable contains the state while the thread does not run generated code.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
@@ -248,7 +248,7 @@ impl State {
         *self = State { rounds: u32::MAX, sites: [Site::NONE; SITES as usize], ..State::ZERO };
     }
 
-    /// Sets the window: the bytes that strips load from and store to while generated code runs.
+    /// Sets the window. The window consists of the bytes that strips load and store while generated code runs.
     pub fn set_window(&mut self, bytes: &mut [u8]) {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
@@ -266,8 +266,8 @@ impl State {
         kept
     }
 
-    /// Sets the memory of a site: the bytes from an address on, up to 2 GB. The function has no effect if the site
-    /// does not exist, or if the address is not a multiple of 4.
+    /// Sets the memory of a site to `bytes`, up to 2 GB. `start` is the address of the first byte. If the site does not
+    /// exist or if the address is not a multiple of 4, the function does nothing.
     ///
     /// # Safety
     /// As long as [`keep_sites`](Self::keep_sites) keeps the sites, generated code must be able to read the bytes. If
@@ -312,7 +312,7 @@ impl State {
         self.own.0[at..at + N].as_array().unwrap_or(&[0; N])
     }
 
-    /// Returns a row of the state itself, for writing.
+    /// Returns an own row of the state, for writing.
     ///
     /// # Panics
     /// Panics if the row does not exist.
@@ -336,7 +336,7 @@ pub(crate) use place;
 mod tests {
     use super::*;
 
-    /// Sites keep their memory only for the same code, launch and memory.
+    /// The sites become empty if the code, the launch or the memory changes.
     #[test]
     fn sites_keep_their_memory_for_the_same_origin() {
         let mut bytes = [0; 16];

@@ -4,7 +4,8 @@
 //! computes values, and writes rows at its end. No row changes before all values are computed. A strip can therefore
 //! bail out, and a different strip can recompute the results.
 //!
-//! A truth value is the sign bit of each lane's word. Comparisons return words of all ones or all zeros.
+//! A truth value is the sign bit of each lane's word. A comparison returns words in which all bits are 1 or all bits
+//! are 0.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,8 +19,8 @@ pub enum Row {
     Group(u32),
     /// A row of the [`State`](crate::State), by number.
     Own(u32),
-    /// A row of the group with a byte per lane, by number. In the value of the row, the lowest bits of each word are
-    /// the byte, and all other bits are zeros.
+    /// A row of the group with a byte per lane, by number. In the value of the row, the lowest eight bits of each word
+    /// are the byte. The upper bits are zeros.
     Bytes(u32),
     /// A row of the group with 16 bits per lane, by number, like [`Row::Bytes`].
     Halves(u32),
@@ -109,12 +110,12 @@ pub mod predicate {
 pub enum One {
     /// Converts a signed word to a float.
     Float,
-    /// Converts a float to a signed word, rounded toward zero. If the result is not representable, it is 0x80000000.
+    /// Converts a float to a signed word, rounded toward zero. A result that is not representable becomes 0x80000000.
     Truncate,
-    /// Converts a float to a signed word, rounded to nearest even. If the result is not representable, it is
+    /// Converts a float to a signed word, rounded to nearest even. A result that is not representable becomes
     /// 0x80000000.
     Nearest,
-    /// Rounds to a whole number: 0 nearest even, 1 down, 2 up, 3 toward zero.
+    /// Rounds to a whole number. The code of the rounding is 0 (nearest even), 1 (down), 2 (up) or 3 (toward zero).
     Round(u8),
     Sqrt,
     /// Shifts to the left by this number of bits.
@@ -146,8 +147,8 @@ pub(crate) enum Node {
     Limit(u32),
     /// The address of the first byte of the site with this number. The value is the same in all lanes.
     Start(u32),
-    /// The bound of the site with this number: the number of byte offsets at which a word can start, with the highest
-    /// bit inverted. The value is the same in all lanes.
+    /// The bound of the site with this number. The bound is the number of byte offsets at which a word can start. The
+    /// highest bit is inverted. The value is the same in all lanes.
     Bound(u32),
     /// A load from the window. `span` is the number of the span of the access. A lane whose access is inside the window
     /// gets the accessed word. Any other lane gets an arbitrary word. `place` and `lanes` equal the fields `place` and
@@ -158,8 +159,8 @@ pub(crate) enum Node {
         place: Value,
         lanes: Value,
     },
-    /// A value that a function may correct. If the sign of `test` is set in some lane of `mask`, the function
-    /// recomputes the value in all lanes of `mask`. The function reads `sources`.
+    /// A value that a function may correct. If the sign of `test` is set in a lane of `mask`, the function recomputes
+    /// the value in all lanes of `mask` from `sources`.
     PerLane {
         with: PerLane,
         value: Value,
@@ -216,8 +217,8 @@ pub(crate) enum Effect {
     Gather(u32, Value),
     /// Has the effect of [`Effect::Gather`], for lanes that leave the node.
     Leave(u32, Value),
-    /// Stores the value in words of the window, lane after lane. `span` is the number of the span of the access. A lane
-    /// stores only if its access is inside the window. `place` and `lanes` equal the fields `place` and `lanes` of the
+    /// Stores the value in words of the window, lane after lane. `span` is the number of the span of the access. Lanes
+    /// whose access is outside the window do not store. `place` and `lanes` equal the fields `place` and `lanes` of the
     /// span.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
 }
@@ -249,14 +250,14 @@ pub(crate) struct Span {
     pub(crate) place: Value,
     /// Lanes of the mask whose words are all in the window. No other lane accesses memory.
     pub(crate) lanes: Value,
-    /// Lanes of the mask for which some word is not in the window, or whose address is not a multiple of 4.
+    /// Lanes of the mask that access a word outside the window, or whose address is not a multiple of 4.
     pub(crate) outside: Value,
     pub(crate) least: i32,
     pub(crate) greatest: i32,
     /// The site whose memory is accessed instead of the window. `place` is then an offset in the memory of the site.
     pub(crate) site: Option<u32>,
-    /// Whether a lane outside the memory prevents the segment from running. If the value is `false`, such a lane loads
-    /// zeros.
+    /// Whether the segment does not run if a lane accesses a word outside the memory. If `false`, a lane outside the
+    /// memory loads zeros.
     pub(crate) exits: bool,
 }
 
@@ -272,8 +273,8 @@ impl Span {
     }
 }
 
-/// An access of the window with a checked address. Only [`Strip::inside`] creates such an access, for a base, a
-/// distance and a mask.
+/// An access of the window with a checked address. Only [`Strip::inside`] creates an `Inside`, for a base, a distance
+/// and a mask.
 ///
 /// The access is valid only in the strip that created it. The verifier rejects the access in any other strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,7 +324,7 @@ impl Hasher for Mix {
     }
 
     fn finish(&self) -> u64 {
-        // The rotation is needed because the lowest bits of a product depend only on the lowest bits of its factors.
+        // The lowest bits of a product depend only on the lowest bits of the factors. So the rotation is needed.
         self.0.rotate_left(26)
     }
 }
@@ -371,7 +372,7 @@ impl Strip {
         value
     }
 
-    /// If a value is the same constant in all lanes, returns the word of this constant.
+    /// If a value is one constant in all lanes, returns the word of the constant.
     pub fn is_constant(&self, value: Value) -> Option<u32> {
         match self.nodes[value.0 as usize] {
             Node::Constant(word) => Some(word),
@@ -389,7 +390,7 @@ impl Strip {
         self.node(Node::Constant(word))
     }
 
-    /// If the value is the complement of another value, returns that other value.
+    /// If the value is the complement of a value, returns the latter value.
     fn complemented(&self, value: Value) -> Option<Value> {
         match self.nodes[value.0 as usize] {
             Node::Two(Two::Xor, [of, ones]) if self.is_constant(ones) == Some(u32::MAX) => Some(of),
@@ -491,7 +492,7 @@ impl Strip {
         self.two(Two::Xor, a, ones)
     }
 
-    /// Returns the value. If the sign of the test is set for a lane of the mask, the function recomputes the value in
+    /// Returns the value. If the sign of the test is set in a lane of the mask, generated code calls the function for
     /// all lanes of the mask.
     pub fn per_lane(
         &mut self,
@@ -516,8 +517,8 @@ impl Strip {
 
     /// Checks the addresses of an access to the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
-    /// A lane of the mask accesses memory only if the lane's word is in the window. If a lane of the slow path's mask
-    /// is outside the window, the node does not run: [`Left::Refused`](crate::Left::Refused).
+    /// A lane of the mask accesses memory only if the lane's word is in the window. On the slow path, the node does not
+    /// run if a word of a lane of the mask is outside the window: [`Left::Refused`](crate::Left::Refused).
     ///
     /// Returns `None` if the distance is not a multiple of 4, or if the window does not contain a word.
     pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
@@ -587,7 +588,7 @@ impl Strip {
             self.spans.push(Span { base, mask, place, lanes, outside, least, greatest, site, exits });
             return self.spans.len() - 1;
         }
-        // An address that is not a multiple of 4 may be in memory, but the machine has no word at this address.
+        // The machine has no word at an address that is not a multiple of 4, even if memory contains the address.
         let low = self.two(Two::And, place, three);
         let aligned = self.two(Two::Equal, low, zero);
         let good = self.two(Two::And, within, aligned);
@@ -647,11 +648,11 @@ impl Strip {
         self.node(Node::Load { span, distance, place, lanes })
     }
 
-    /// Stores the value in words of the window at the end of the strip. A lane stores only if its access is inside the
-    /// window. The lowest lane stores first.
+    /// Stores the value in words of the window at the end of the strip. Lanes whose access is outside the window do not
+    /// store. The lowest lane stores first.
     ///
-    /// A node that stores to the window must not load from the window, because the strips of the node run one after
-    /// another: a later strip would load the words that an earlier strip has stored.
+    /// A node that stores to the window must not load from the window. The strips of the node run one after another.
+    /// Then a later strip would load words that an earlier strip has stored.
     pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else { return };
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
@@ -662,8 +663,8 @@ impl Strip {
         self.spans.iter().any(|span| span.exits)
     }
 
-    /// Returns a strip without effects whose guard fails if a lane is outside a span of this strip. Returns `None` if
-    /// this strip has no span.
+    /// Returns a strip without effects. The guard of the returned strip fails if a lane is outside a span of this
+    /// strip. Returns `None` if this strip has no span.
     pub(crate) fn check(&self) -> Option<Strip> {
         let mut check = Strip { effects: Vec::new(), guard: None, ..self.clone() };
         for span in &self.spans {
@@ -672,8 +673,8 @@ impl Strip {
         self.has_spans().then_some(check)
     }
 
-    /// Returns whether the strip has exactly one store to the window or to a site, and all other effects only gather
-    /// words of lanes.
+    /// Returns whether the strip has exactly one store to the window or to a site. Besides the store, the effects may
+    /// only gather words of lanes.
     pub(crate) fn only_stores(&self) -> bool {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
         let others = |effect: &Effect| matches!(effect, Effect::Scatter { .. } | Effect::Gather(..));
@@ -688,7 +689,7 @@ impl Strip {
         self
     }
 
-    /// If a node has the same constant in all lanes, returns the word of this constant.
+    /// If a node is one constant in all lanes, returns the word of the constant.
     pub(crate) fn constant_word(&self, node: &Node) -> Option<u32> {
         let span = |number: u32| self.spans.get(number as usize);
         match *node {
@@ -725,8 +726,8 @@ impl Strip {
         self.effects.push(Effect::Leave(word, value));
     }
 
-    /// Returns whether the strip is valid only if it runs for all lanes of a group at once. This is the case if the
-    /// strip stores to memory after a load from memory or after another store.
+    /// Returns whether the strip must run for all lanes of a group at once. This is necessary if the strip stores to
+    /// memory after a load from memory or after a store to memory.
     pub(crate) fn needs_both(&self) -> bool {
         let stores = self.effects.iter().filter(|effect| matches!(effect, Effect::Scatter { .. })).count();
         let loads = self.nodes.iter().any(|node| matches!(node, Node::Load { .. } | Node::Word(_)));

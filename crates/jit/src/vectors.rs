@@ -1,7 +1,8 @@
-//! The form in which strips are emitted: for one vector at a time, or for both vectors of a group at once.
+//! Strips have two forms: code for one vector at a time, or code for both vectors of a group at once.
 //!
-//! Code for both vectors keeps more values in registers, has no loop, and executes each store for all lanes of the
-//! group before the following store. Such code needs twice as many registers, so it is generated only for AVX-512.
+//! Code for both vectors keeps more values in registers and has no loop. This code executes each store for all lanes of
+//! the group before the next store. Code for both vectors needs twice as many registers. So only AVX-512 has code for
+//! both vectors.
 
 use std::borrow::Cow;
 
@@ -10,12 +11,12 @@ use crate::strip::{Strip, Value};
 /// A strip for one vector of a group, or for both vectors.
 #[derive(Debug)]
 pub(crate) struct Vectors<'a> {
-    /// The values and effects. In a strip for both vectors, each effect of the first vector is followed by the same
-    /// effect of the second vector.
+    /// The values and effects. In a strip for both vectors, an effect on the first vector directly precedes the
+    /// corresponding effect on the second vector.
     pub(crate) strip: Cow<'a, Strip>,
     /// In a strip for both vectors, the vector to which each value belongs: 0 or 1.
     pub(crate) of: Vec<u8>,
-    /// If the sign of one of these values is set for an active lane, the strip bails out before its first effect.
+    /// If the sign of a guard is set for an active lane, the strip bails out before the first effect.
     pub(crate) guards: Vec<Value>,
 }
 

@@ -1,9 +1,9 @@
 //! Proves that the code of a node accesses only the group's rows, the words of the state and the window. The proof
 //! comes before the emission of the code.
 //!
-//! The verifier reads the finished strips and does not rely on the functions that created them. The verifier rejects a
-//! node if an access has no check with the same base and mask as the access, or if the check does not cover the
-//! distance of the access.
+//! The verifier reads only the finished strips. So the verifier does not rely on the functions that create strips. Each
+//! access needs a check with the base and the mask of the access. The check must cover the distance of the access. The
+//! verifier rejects a node with any other access.
 
 use crate::segment::Segment;
 use crate::state::{NARROW_ROWS, OWN, SITES, WORDS};
@@ -11,14 +11,14 @@ use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
 /// Maximum distance of a row from the first row, in bytes. This number is also the maximum size of a window. A
 /// displacement is a signed 32-bit number, and the end of a row must be within the range of displacements. So the
-/// maximum is smaller than this range by the size of a row of 64 words.
+/// maximum is the largest displacement minus the size of a row of 64 words.
 const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 
 /// The rule that a strip breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejected {
-    /// A value is used before it is defined, or does not exist.
+    /// A node uses a value that does not exist or that a later node defines.
     #[error("value {0} uses a value that is defined later or does not exist")]
     Order(usize),
     /// A row that groups do not have.
@@ -36,14 +36,14 @@ pub enum Rejected {
     /// A site that the state does not have.
     #[error("the state does not have site {0}")]
     Site(u32),
-    /// The place of a span is not the sum of the span's base and least distance. If the span is for a site, the error
+    /// The place of a span is not the sum of the span's base and least distance. For the span of a site, the error
     /// means that the place is not an offset from the start of the site.
     #[error("the place of span {0} is not the sum of its base and its least distance")]
     Place(u32),
     /// A lane of a span is not inside the window.
     #[error("the lanes of span {0} are not all inside the window")]
     Lanes(u32),
-    /// An access uses a place or lanes that differ from the place or the lanes of its span.
+    /// The place or the lanes of an access differ from the place or the lanes of the access's span.
     #[error("an access does not use the place and the lanes of span {0}")]
     Unchecked(u32),
     /// An access has a distance that its span does not cover.
@@ -52,7 +52,7 @@ pub enum Rejected {
     /// The segment can run although a lane is outside a span.
     #[error("a lane outside span {0} does not prevent the effects of the segment")]
     Exit(u32),
-    /// A strip for one vector at a time stores to memory after a load or another store.
+    /// A strip for one vector at a time stores to memory after a load or a store.
     #[error("a strip for one vector at a time stores to memory after it has accessed memory")]
     Stores,
     /// A check of a segment has effects.
@@ -135,7 +135,7 @@ fn strip(strip: &Strip) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// Checks that an access uses the place and the lanes of its span, at a distance that the span covers.
+/// Checks that an access has the place and the lanes of the span, and a distance that the span covers.
 fn access(strip: &Strip, number: u32, distance: i32, of: [Value; 2]) -> Result<(), Rejected> {
     let span = strip.spans.get(number as usize).ok_or(Rejected::Span(number))?;
     if of != [span.place, span.lanes] {
@@ -147,8 +147,8 @@ fn access(strip: &Strip, number: u32, distance: i32, of: [Value; 2]) -> Result<(
     Ok(())
 }
 
-/// Checks three facts about a span: the span fits into the window, the span's place is compared with the limit, and
-/// each lane of the span passes this comparison.
+/// Checks that a span fits into the window. Also checks that the strip compares the span's place with the limit, and
+/// that each lane of the span passes the comparison.
 fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     if let Some(site) = span.site {
         return check_site(strip, number, span, site);
@@ -177,11 +177,11 @@ fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// Checks that the place of a span is relative to the start of its site, and that the span's lanes are within the bound
-/// of the site.
+/// Checks that the place of a span is relative to the start of the site. Also checks that the span's lanes are within
+/// the bound of the site.
 fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), Rejected> {
-    // If lanes outside the site load zeros, a machine may compute the place in any way. So this check does not apply to
-    // spans without `exits`.
+    // In a span without `exits`, lanes outside the site load zeros. The machine may compute the place of a span without
+    // `exits` in any way. So the check of the place does not apply.
     let is_offset = match strip.nodes[span.place.0 as usize] {
         Node::Two(Two::Sub, [_, start]) if span.exits => strip.nodes[start.0 as usize] == Node::Start(site),
         _ => !span.exits,
@@ -195,7 +195,7 @@ fn check_site(strip: &Strip, number: u32, span: &Span, site: u32) -> Result<(), 
     Ok(())
 }
 
-/// Returns whether a truth value implies that the place of a span does not exceed its limit.
+/// Returns whether a truth value implies that the place of a span does not exceed the limit.
 fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
     let node = |value: Value| strip.nodes[value.0 as usize];
     let limited = |value: Value| match node(value) {
@@ -231,8 +231,8 @@ fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate().filter(|(_, span)| span.exits) {
         let exit = Rejected::Exit(number as u32);
         let Some(check) = check else {
-            // A strip whose only effect is one store may itself have the guard that fails for a lane outside the span.
-            // If the strip has such a guard, the segment does not need a check.
+            // If the only effect of the strip is one store, the strip may have a guard that fails for a lane outside
+            // the span. With this guard, the segment does not need a check.
             let leaves = |guard| is_among(exact, guard, span.outside);
             let bails = exact.only_stores() && exact.guard.is_some_and(leaves);
             match bails && is_outside(exact, number as u32, span) {

@@ -20,12 +20,13 @@ use crate::names::{NameTable, SheetFile};
 use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
 
-/// Facts about a source that may be missing in the source text itself.
+/// Facts about a source that the text of the source may not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The target that a launch file states. The launch file is in the folder of the source.
     pub launch: TargetHint,
-    /// Target in the user's settings. This target applies to a source if nothing else states the target of the source.
+    /// Target in the user's settings. The target applies to a source only if neither the source nor a launch file
+    /// states a target.
     pub fallback: TargetHint,
     /// Definitions of constants in the form `NAME` or `NAME=EXPRESSION`.
     pub defines: Vec<String>,
@@ -38,10 +39,11 @@ pub(crate) struct InstructionAt {
     pub(crate) program: usize,
     /// Address of the instruction, in the machine's unit.
     pub(crate) address: u32,
-    /// Offset of the instruction in the source, in bytes. An instruction from a macro or an included file has the
-    /// offset of the line that uses the macro or includes the file.
+    /// Offset of the instruction in the source, in bytes. If the instruction is in a macro or an included file, this
+    /// field is the offset of the source line that uses the macro or includes the file.
     pub(crate) at: usize,
-    /// Whether the source line contains the instruction itself. If not, the line uses a macro or includes a file.
+    /// Whether the source line contains the text of the instruction. If `false`, the line uses a macro or includes a
+    /// file.
     pub(crate) own: bool,
 }
 
@@ -56,7 +58,7 @@ pub struct Analysis {
     given: Given,
     target: Target,
     chosen_by: ChosenBy,
-    /// The source and the files that it includes.
+    /// The source and all included files.
     pub(crate) files: Vec<SheetFile>,
     pub(crate) expanded: Option<Expanded>,
     pub(crate) expansion_errors: Vec<Diagnostic>,
@@ -169,8 +171,8 @@ impl Analysis {
         self.given.files.iter().map(|file| file.name.as_str())
     }
 
-    /// Returns the programs of the source without the lines that have errors, or `None` if the remaining lines do not
-    /// assemble.
+    /// Returns the programs of the source without the lines that have errors. Returns `None` if the remaining lines do
+    /// not assemble.
     pub fn assembled(&self) -> Option<&Assembled> {
         self.passes.assembled.as_ref()
     }
@@ -190,7 +192,7 @@ impl Analysis {
         &self.passes.errors
     }
 
-    /// Returns the text that the assembler reads: the source with its macros and files expanded.
+    /// Returns the text that the assembler reads. In this text, macros and included files are expanded.
     pub(crate) fn plain(&self) -> &str {
         self.expanded.as_ref().map_or(&self.text, |expanded| &expanded.text)
     }
@@ -257,8 +259,8 @@ impl Analysis {
     }
 
     /// Returns the instructions of all programs with their offsets. For an ALU group of R700, the assembler reports
-    /// only the line of the first slot. The other slots of the group are on the lines after the line of the first slot.
-    /// So this function adds an instruction for each of these lines.
+    /// only the line of the first slot. The later slots of the group are on the lines after the first slot. So this
+    /// function adds an instruction for each later slot.
     fn find_instructions(&self) -> Vec<InstructionAt> {
         let Some(assembled) = self.assembled() else { return Vec::new() };
         let plain = self.plain();

@@ -7,7 +7,7 @@ use reconverge_workbench::Target;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::target::{isa_of_chip, isa_of_source};
 
-/// Facts about the target that may be missing in the source text itself.
+/// Facts about the target that the text of the source may not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetHint {
     /// The machine.
@@ -67,8 +67,9 @@ pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> 
     Some((with_hints(isa, plain, launch, setting), by))
 }
 
-/// Returns the target of a source for a machine. A chip in the hints is used if the chip belongs to the machine and the
-/// source does not state a chip. A program type in the hints is used if the hints name this machine or no machine.
+/// Returns the target of a source for a machine. If the source does not state a chip, the function uses a chip in the
+/// hints that belongs to the machine. The function uses a program type in the hints if the hints name this machine or
+/// no machine.
 pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &TargetHint) -> Target {
     let states_chip = || lines(plain).any(|(_, line)| line.split_whitespace().next() == Some(".chip"));
     let chip = [launch, setting].into_iter().find_map(|hint| {
@@ -83,8 +84,8 @@ pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &T
     Target { stage, ..target }
 }
 
-/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the machine whose
-/// mnemonics occur on the most lines.
+/// Returns the machine whose assembler finds the fewest errors. If several machines have equally few errors, returns
+/// the machine whose mnemonics occur on the most lines.
 pub(crate) fn fewest(errors: impl Fn(Isa) -> usize, mnemonics: impl Fn(Isa) -> usize) -> Isa {
     let rank = |isa: &Isa| (errors(*isa), std::cmp::Reverse(mnemonics(*isa)));
     Isa::ALL.into_iter().min_by_key(rank).unwrap_or(Isa::Tesla)

@@ -151,7 +151,7 @@ impl Analysis {
             found.extend(self.operands(spot, mnemonic, offset));
         }
         if self.in_brackets(spot) {
-            // Inside an address, registers are valid. All other words of the instruction are not valid there.
+            // Inside an address, only the registers are valid.
             found
                 .retain(|proposal| proposal.sort == ProposalSort::Register && proposal.text.starts_with('$'));
         }
@@ -246,8 +246,9 @@ impl Analysis {
         }
     }
 
-    /// Returns the mnemonics that start a line (if `leading`), or the mnemonics that follow a slot or a destination. If
-    /// the typed word is a complete mnemonic at the start of a line, also returns examples of its forms.
+    /// If `leading`, returns the mnemonics that start a line. Otherwise, returns the mnemonics that follow a slot or a
+    /// destination. If the word at the start of a line is a complete mnemonic, also returns examples of the mnemonic's
+    /// forms.
     fn mnemonics(&self, spot: &Spot<'_>, leading: bool) -> Vec<Proposal> {
         let mut found = Vec::new();
         for entry in vocabulary(self.isa()).entries.iter().filter(|entry| entry.leads == leading) {
@@ -306,8 +307,8 @@ impl Analysis {
     }
 
     /// Returns, for each form, the parts that may follow the parts written so far. The list is empty for a form that
-    /// does not fit the written parts. All entries are `None` if no form fits, or if the machine's forms cannot be read
-    /// part by part.
+    /// does not fit the written parts. If no form fits, all entries are `None`. All entries are also `None` if the
+    /// machine's forms do not consist of separate parts.
     fn next_parts(&self, spot: &Spot<'_>, forms: &[Form]) -> Vec<Option<Vec<String>>> {
         let none = || vec![None; forms.len()];
         if self.isa() != Isa::Tesla || self.in_brackets(spot) {
@@ -333,7 +334,7 @@ impl Analysis {
         labels.into_iter().map(attribute).collect()
     }
 
-    /// Returns numbered registers: all registers up to the last register in use, and a few more registers.
+    /// Returns numbered registers: the registers up to the highest register in the source, and a few more.
     fn registers(&self, spot: &Spot<'_>, prefix: &str, suffix: &str) -> Vec<Proposal> {
         let used = self.used(prefix);
         let count = used.last().map_or(0, |last| last + 1);
@@ -350,7 +351,8 @@ impl Analysis {
         (0..(count + MORE_REGISTERS).min(MOST_REGISTERS)).map(proposal).collect()
     }
 
-    /// Returns the numbers that follow a prefix in the source, such as 3 in `R3` for the prefix `R`.
+    /// Returns the numbers that follow a prefix in the source. For example, the number in `R3` with the prefix `R` is
+    /// 3.
     fn used(&self, prefix: &str) -> BTreeSet<u32> {
         let text = self.text();
         let fresh =
@@ -442,8 +444,8 @@ fn following(form: &Form, written: &[&str]) -> Vec<String> {
 }
 
 /// Returns the number of written parts that match the part `part` of a form. A memory operand with its type consists of
-/// two written parts. Any other match consists of one written part. Returns `None` if the first written part does not
-/// match.
+/// two written parts. A part that is not a memory operand matches one written part. Returns `None` if the first written
+/// part does not match.
 fn fits(part: &str, written: &[&str]) -> Option<usize> {
     let first = *written.first()?;
     let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -492,8 +494,8 @@ fn is_open_text(lexeme: Lexeme, text: &str) -> bool {
     lexeme.kind == LexemeKind::Text && (inside.len() < 2 || !inside.ends_with('"'))
 }
 
-/// Returns whether a word of a form is a placeholder. In Tesla's forms, placeholders are in capital letters. In the
-/// forms of the other machines, placeholders are words such as SRC0, MASK or OPERAND.
+/// Returns whether a word of a form is a placeholder. In Tesla's forms, placeholders are in capital letters. In R500's
+/// and R700's forms, placeholders are words such as SRC0, MASK or OPERAND.
 fn is_placeholder(word: &str, isa: Isa, mnemonics: &HashSet<&'static str>) -> bool {
     const PLACEHOLDERS: [&str; 14] = [
         "MASK", "SSSS", "OPERAND", "SOURCE", "OP", "SRC0", "SRC1", "SRC2", "FIRST", "LAST", "CBN", "BYTES",

@@ -1,9 +1,9 @@
-//! The layout of a source: indentation, one space between words, and columns for operands and comments.
+//! Formats a source: sets the indentation, one space between words, and the columns of operands and comments.
 //!
 //! Labels and directives begin at the start of a line. The indentation of instructions depends on the machine. On
 //! Tesla, the indentation is four spaces. On R500, the indentation grows with the nesting of constructs. On R700,
-//! control-flow instructions are not indented, and the lines of all clauses have the indentation of the first slot in
-//! the text. Comments keep their text. Comments at the end of consecutive lines are aligned in one column.
+//! control-flow instructions are not indented. All lines of clauses get the indentation that the first slot has in the
+//! text. Comments keep their text. Comments at the end of consecutive lines are aligned in one column.
 
 use reconverge_isa::{Isa, Span};
 
@@ -23,7 +23,7 @@ const WIDEST: usize = 16;
 /// Directives that contain rows of numbers.
 const TABLES: [&str; 4] = [".const", ".data", ".word", ".literal"];
 
-/// A line whose code, without the comment, has its new layout.
+/// A line. The code has the new layout, and the comment is separate.
 struct LaidOut {
     code: String,
     comment: Option<Lexeme>,
@@ -84,8 +84,8 @@ impl Analysis {
         depths
     }
 
-    /// Returns the number of spaces before the lines of a clause (R700). The first slot of the text determines this
-    /// number. If the first slot has no spaces or too many spaces before it, returns [`STEP`].
+    /// Returns the number of spaces before the lines of a clause (R700). The first slot of the text determines the
+    /// number. If no spaces or too many spaces precede the first slot, returns [`STEP`].
     fn clause_step(&self) -> usize {
         let indents = self.files[0].lines.iter().filter_map(|line| {
             let first = line.statement(self.text()).first()?;
@@ -102,9 +102,9 @@ impl Analysis {
         before.is_some_and(|before| before.ends_with("  "))
     }
 
-    /// Returns, for each line of an ALU clause, the width of the longest operation in the clause (R700). Operations
-    /// longer than [`WIDEST`] are ignored. If no line of the clause has at least two spaces before its operands, the
-    /// width is 0.
+    /// For R700. Returns, for each line of an ALU clause, the width of the longest operation in the clause. Operations
+    /// longer than [`WIDEST`] are ignored. The width is 0 if fewer than two spaces precede the operands on every line
+    /// of the clause.
     fn operand_columns(&self) -> Vec<usize> {
         let lines = &self.files[0].lines;
         let mut columns = vec![0; lines.len()];
@@ -131,7 +131,7 @@ impl Analysis {
         Some(self.text()[parts.operation.span.start..end].trim_end().chars().count())
     }
 
-    /// Returns a line with its new layout, without its comment.
+    /// Returns the code of a line in the new layout, without the comment.
     fn code_of(
         &self,
         line: &LexedLine,
@@ -252,8 +252,8 @@ fn slot_parts(statement: &[Lexeme], text: &str) -> Option<SlotParts> {
     fits.then_some(SlotParts { number, slot: *slot, operation: *operation, operands })
 }
 
-/// Returns the lines with their comments. Comments at the end of consecutive lines are aligned. If all such comments
-/// are in the same column, the comments keep this column.
+/// Returns the lines with their comments. Comments at the end of consecutive lines are aligned. If the comments of
+/// consecutive lines are in one column, the comments keep this column.
 fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
     let mut out = Vec::with_capacity(lines.len());
     let mut from = 0;

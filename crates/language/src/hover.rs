@@ -166,7 +166,7 @@ impl Analysis {
         })
     }
 
-    /// Returns a text with the address of the instruction after a label, or an empty text if the address is unknown.
+    /// Returns a text with the address of the instruction after a label. If the address is unknown, the text is empty.
     fn address_of(&self, label: &Definition) -> String {
         if label.file != 0 {
             return String::new();

@@ -7,14 +7,14 @@ use reconverge_workbench::launch::{LaunchFile, LaunchFileError};
 use crate::lines::LineStarts;
 use crate::message::{Marker, MarkerLevel};
 
-/// Returns whether a TOML or JSON text is a launch file: a text that names a machine or a program.
+/// Returns whether a TOML or JSON text is a launch file. A launch file names a machine or a program.
 pub fn is_launch(text: &str) -> bool {
     let names = ["isa", "program"];
     if let Some(inside) = text.trim_start().strip_prefix('{') {
         return match LaunchFile::fields(text) {
             Ok(fields) => names.iter().any(|name| fields.contains_key(*name)),
-            // A JSON text may be incomplete because the user is still typing. Such a text counts as a launch file if
-            // the text begins with one of the fields in `names`.
+            // A JSON text may be incomplete because the user is still typing. An incomplete text counts as a launch
+            // file if the first field of the text is in `names`.
             Err(_) => names.iter().any(|name| inside.trim_start().starts_with(&format!("\"{name}\""))),
         };
     }

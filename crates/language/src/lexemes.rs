@@ -1,8 +1,8 @@
 //! Source text as lines of lexemes, for all machines.
 //!
-//! The assemblers parse lines by their own rules. Editors use lexemes for operations on a text that may have errors.
-//! These operations find the name under the cursor, colour the text, and align the text. The lexemes and the space
-//! between them make up the whole text.
+//! Assemblers do not use lexemes. Editors use lexemes for operations on a text that may have errors: to find the name
+//! under the cursor, to colour the text, and to align the text. The whole text consists of lexemes and of space between
+//! lexemes.
 
 use reconverge_isa::source::{number_len, word_len};
 use reconverge_isa::{Isa, Span};
@@ -10,7 +10,7 @@ use reconverge_isa::{Isa, Span};
 /// Kind of a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LexemeKind {
-    /// A directive with its leading dot, such as `.equ`.
+    /// A directive. The lexeme includes the leading dot, as in `.equ`.
     Directive,
     /// The name in the definition of a label. The lexeme does not include `@` and the colon.
     Label,
@@ -53,7 +53,7 @@ impl Lexeme {
 /// A line of a source, split into lexemes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LexedLine {
-    /// The line without its line ending.
+    /// The line without the line ending.
     pub span: Span,
     /// Offset of the end of the code, before the comment.
     pub code_end: usize,
@@ -102,8 +102,7 @@ impl LexedLine {
     }
 }
 
-/// Splits a text into lines of lexemes. The machine determines the syntax of labels: `@name:` for R700, `name:` for the
-/// other machines.
+/// Splits a text into lines of lexemes. The syntax of labels is `@name:` for R700 and `name:` for R500 and Tesla.
 pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
     let text_without = reconverge_isa::source::without_mark(text);
     let mut start = text.len() - text_without.len();
@@ -117,7 +116,7 @@ pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
         .collect()
 }
 
-/// Returns the length in bytes of the name at the start of `rest` if a colon follows the name, otherwise 0.
+/// Returns the length in bytes of the name at the start of `rest`. Returns 0 if no colon follows the name.
 fn label_len(rest: &str) -> usize {
     let len =
         rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || b"_$".contains(&byte))).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Analyses an assembler source for editors: messages with fixes, explanations, completions and definitions.
 //!
-//! * [`Analysis`]: one version of a text with its machine. The methods of this type are the queries of an editor.
-//! * [`Settings`]: facts about a source that may be missing in the source text itself.
+//! * [`Analysis`]: one version of a text, and the machine of the text. Editors call the methods of [`Analysis`].
+//! * [`Settings`]: facts about a source that the text of the source may not state.
 //! * [`LineStarts`]: lines and columns, in the unit that the editor uses.
 //!
 //! The crate does not read files, print, or start threads. The caller passes included files to [`Analysis::new`]. The

@@ -54,7 +54,7 @@ impl LineStarts {
         self.0.get(line).copied().unwrap_or(text.len())
     }
 
-    /// Returns the offset of the end of a line, before its line ending.
+    /// Returns the offset of the end of a line. The line ending follows this offset.
     pub fn end(&self, text: &str, line: usize) -> usize {
         let end = self.0.get(line + 1).map_or(text.len(), |next| next - 1);
         let start = self.start(text, line);

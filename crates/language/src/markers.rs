@@ -1,5 +1,5 @@
-//! Messages about a source: assembler errors and warnings, findings of the rules, and a hint that states how the
-//! analysis determined the machine.
+//! Messages about a source: errors and warnings of the assembler, findings of the rules, and a hint. The hint states
+//! how the analysis determined the machine.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::PoisonError;
@@ -67,7 +67,7 @@ impl Analysis {
         found
     }
 
-    /// Returns a message which states that some errors are not shown. The message is at the first of these errors.
+    /// Returns a message about errors that are not shown. The message is at the first error that is not shown.
     fn left_out(&self) -> Option<Marker> {
         let first = self.plain_errors().get(MOST_SHOWN)?;
         let count = self.plain_errors().len() - MOST_SHOWN;
@@ -82,8 +82,8 @@ impl Analysis {
         })
     }
 
-    /// Returns whether the text is probably not for any of the machines: nothing states a machine, and most lines have
-    /// errors.
+    /// Returns whether the text is probably for none of the machines. In this case, nothing states a machine, and most
+    /// lines have errors.
     fn is_foreign(&self) -> bool {
         let own = &self.files[0];
         let lines = own.lines.iter().filter(|line| !line.statement(&own.text).is_empty()).count();
@@ -98,9 +98,9 @@ impl Analysis {
         own.lines.iter().any(|line| matches!(line.directive(&own.text), Some(".isa" | ".chip")))
     }
 
-    /// Returns the changes that remove the messages in a part of the text. Examines only the first 64 of these
-    /// messages. Tests each change by assembling the changed source. After a returned change, the message is no longer
-    /// present, and the line of the message does not have more errors than before.
+    /// Returns the changes that remove the messages in a part of the text. Examines only the first 64 messages of the
+    /// part. To test a change, assembles the changed source. A returned change removes the message and does not add an
+    /// error to the message's line.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let all = self.assembler_markers();
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
@@ -113,8 +113,8 @@ impl Analysis {
         asked.iter().filter_map(|number| kept.get(number).cloned().flatten()).collect()
     }
 
-    /// Returns the remedies for the messages with these indices in `all`. Changes of different lines are tested
-    /// together, so that the source is assembled only a few times.
+    /// Returns the remedies for the messages with these indices in `all`. Tests changes of several lines together, so
+    /// that the assembler runs only a few times.
     fn try_remedies(&self, all: &[Marker], numbers: &[usize]) -> HashMap<usize, Remedy> {
         let mut found = HashMap::new();
         let mut open: BTreeMap<usize, Vec<TextChange>> = BTreeMap::new();
@@ -141,8 +141,8 @@ impl Analysis {
         found
     }
 
-    /// Returns the next untested change of each message, but at most one change per line. If a change inserts a line,
-    /// the function returns this change alone.
+    /// Returns the next untested change of each message. Returns at most one change per line. A change that inserts a
+    /// line is returned alone.
     fn next_batch(
         &self,
         all: &[Marker],
@@ -172,8 +172,8 @@ impl Analysis {
         Remedy { title, marker: marker.clone(), span, text }
     }
 
-    /// Returns the changes that apply the text that a message proposes. Such a change replaces the whole span of the
-    /// message, or a word in the span that is similar to the proposal.
+    /// Returns changes that insert the text that a message proposes. A change replaces the whole span of the message,
+    /// or a word of the span that is similar to the proposal.
     fn replacements(&self, marker: &Marker) -> Vec<TextChange> {
         let Some(proposal) = &marker.proposal else { return Vec::new() };
         if marker.level == MarkerLevel::Hint {
@@ -194,8 +194,8 @@ impl Analysis {
     }
 
     /// Returns whether a change removes a message without additional errors. `after` is the analysis of the changed
-    /// source. The message must not be present in `after`, and its line must not have more errors than before the
-    /// change.
+    /// source. The message must be absent from `after`. The line of the message must not have more errors than before
+    /// the change.
     fn mends(&self, marker: &Marker, after: &Analysis) -> bool {
         if marker.level == MarkerLevel::Hint {
             let has_hint = after.assembler_markers().iter().any(|other| other.level == MarkerLevel::Hint);
@@ -214,7 +214,7 @@ impl Analysis {
         same(&after) < same(&before) && errors(&after) <= errors(&before)
     }
 
-    /// Returns the marker for an assembler message. If the message is about an included file, the marker is on the line
+    /// Returns the marker for an assembler message. For a message about an included file, the marker is on the line
     /// that includes the file. `plain` is the message's offset in the text that the assembler reads.
     fn marker(&self, diagnostic: &Diagnostic, plain: Option<usize>) -> Marker {
         let mut message = diagnostic.message.clone();
@@ -242,7 +242,7 @@ impl Analysis {
                 None => self.include_of(&file.name),
             };
         }
-        // If a label is missing and the program has only one label, that label is not a useful proposal.
+        // If the program has only one label, this label is not a useful proposal for a missing label.
         let is_meant =
             |help: &&str| diagnostic.file.is_none() && !(missing.is_some() && help.starts_with("expected `"));
         let proposal = diagnostic.help.as_deref().filter(is_meant).and_then(proposed);
@@ -267,7 +267,8 @@ impl Analysis {
             .unwrap_or_default()
     }
 
-    /// Returns a span inside the text. An empty span is extended by one character if there is a character on the line.
+    /// Returns a span inside the text. Extends an empty span by one character if the line has a character at this
+    /// position.
     fn shown(&self, span: Span) -> Span {
         let text = self.text();
         let mut start = span.start.min(text.len());

@@ -1,4 +1,4 @@
-//! Messages about a source, and the changes of its text that editors apply.
+//! Messages about a source, and changes of the source that editors apply.
 
 use reconverge_isa::Span;
 
@@ -7,19 +7,18 @@ use reconverge_isa::Span;
 pub enum MarkerLevel {
     /// The text is invalid, or a program breaks a rule and traps.
     Error,
-    /// The text is valid. But the text probably does not mean what its author intends, or a program has undefined
-    /// behaviour.
+    /// The text is valid. But the author probably meant a different text, or a program has undefined behaviour.
     Warning,
     /// A program is valid, but the author probably did not intend a part of the program.
     Note,
-    /// A remark about the analysis itself.
+    /// A remark about the analysis and not about the text.
     Hint,
 }
 
 /// A span in the source or in a file that the source includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePlace {
-    /// Path of the file relative to the folder of the source; `None` for the source itself.
+    /// Path of the file, relative to the folder of the source. `None` if the file is the source.
     pub file: Option<String>,
     /// The span in the file.
     pub span: Span,

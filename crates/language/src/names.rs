@@ -1,4 +1,4 @@
-//! The names in a source and in the files that it includes, with their definitions and uses.
+//! Finds the definitions and uses of names in a source and in the included files.
 
 use std::collections::HashMap;
 
@@ -51,13 +51,13 @@ pub struct Definition {
     pub sort: NameSort,
     /// The name.
     pub name: String,
-    /// Index of the file that contains the definition; 0 for the source itself.
+    /// Index of the file that contains the definition. The source has the index 0.
     pub file: usize,
     /// Span of the name in its file.
     pub span: Span,
-    /// Span of the defining construct: its line, or all lines of a macro or a program.
+    /// Span of the defining construct: one line, or all lines of a macro or program.
     pub whole: Span,
-    /// Span in which the name is visible, in its file; `None` for names that are visible everywhere.
+    /// Span in the file in which the name is visible. `None` if the name is visible everywhere.
     pub scope: Option<Span>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Occurrence {
 /// A file of the source, split into lines.
 #[derive(Clone, Debug)]
 pub(crate) struct SheetFile {
-    /// Path relative to the folder of the source; empty for the source itself.
+    /// Path relative to the folder of the source. The path of the source is empty.
     pub(crate) name: String,
     /// Text of the file.
     pub(crate) text: String,
@@ -218,8 +218,8 @@ impl NameTable {
         for line in &file.lines {
             let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
             let is_directive = line.directive(text).is_some();
-            // An argument of a macro can be a name of almost any kind, so this function treats calls of macros
-            // separately.
+            // This function treats calls of macros separately, because an argument of a macro can be a name of almost
+            // any kind.
             let first_word = line.statement(text).first().map_or("", |lexeme| lexeme.text(text));
             let is_call = known.has(&self.definitions, first_word, NameSort::Macro);
             let mut brackets = 0_i32;
@@ -301,8 +301,8 @@ impl ByName {
         self.0.get(name).is_some_and(|all| all.iter().any(|index| definitions[*index].sort == sort))
     }
 
-    /// Returns the index of the definition for an occurrence of a name, and whether the occurrence itself is a
-    /// definition. `sorts` are the possible kinds of the name. An earlier kind takes precedence over a later kind.
+    /// Returns the index of the definition of a name. Also returns whether the occurrence of the name at the position
+    /// is a definition. `sorts` contains the possible kinds of the name, in order of precedence.
     fn find(
         &self,
         definitions: &[Definition],
@@ -332,8 +332,9 @@ impl ByName {
                     definition.file == file && scope.start <= span.start && span.end <= scope.end
                 })
             };
-            // Among several visible definitions, the definition with the smallest scope is used. A label that has only
-            // one definition is found even outside its program, because a macro before the programs may use the label.
+            // Among several visible definitions, the definition with the smallest scope is used. A macro before the
+            // programs may use a label. So a label with only one definition is visible even outside the program of the
+            // label.
             let innermost = of_sort().filter(inside).min_by_key(|index| {
                 definitions[*index].scope.map_or(usize::MAX, |scope| scope.end - scope.start)
             });

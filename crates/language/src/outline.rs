@@ -1,4 +1,4 @@
-//! The outline of a source: its programs and names, and the parts that an editor can fold.
+//! The outline of a source: the programs, the names, and the parts that an editor can fold.
 
 use reconverge_isa::{Isa, Span};
 
@@ -33,11 +33,11 @@ pub struct FoldedLines {
     pub comment: bool,
 }
 
-/// A block of lines that starts with one word and ends with another word, as line numbers from 0.
+/// A block of lines between a start word and an end word. Line numbers count from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordBlock {
     pub(crate) first: usize,
-    /// Numbers of the lines that separate two branches, such as `.else`.
+    /// Numbers of the lines that separate branches, such as the line of `.else`.
     pub(crate) middles: Vec<usize>,
     pub(crate) last: usize,
     /// Whether the words are R500 instructions (`true`) or directives (`false`).
@@ -109,8 +109,8 @@ impl Analysis {
         found
     }
 
-    /// Returns the blocks that start with one word and end with another word: `.macro`, `.rept`, `.if`, and R500
-    /// constructs. The last word of an R500 construct is its first word with the prefix `end`.
+    /// Returns the blocks that have a start word and an end word: `.macro`, `.rept`, `.if`, and R500 constructs. The
+    /// end word of an R500 construct is `end` plus the start word.
     pub(crate) fn blocks(&self) -> Vec<WordBlock> {
         let text = self.text();
         let mnemonics = &vocabulary(self.isa()).mnemonics;
@@ -159,7 +159,7 @@ impl Analysis {
         programs.map(fold).collect()
     }
 
-    /// Returns the number of the last non-empty line between `first` and `last`, both inclusive.
+    /// Returns the number of the last non-empty line from line `first` to line `last`, inclusive.
     fn last_with_code(&self, first: usize, last: usize) -> usize {
         (first..=last).rev().find(|line| !self.own_lines()[*line].lexemes.is_empty()).unwrap_or(first)
     }
@@ -201,8 +201,8 @@ impl Analysis {
     }
 }
 
-/// Returns whether a statement is a control-flow instruction (R700). Such a statement begins with an optional address,
-/// a name of several letters, and a colon.
+/// Returns whether a statement is a control-flow instruction (R700). A control-flow instruction begins with an optional
+/// address, a name of several letters, and a colon.
 pub(crate) fn is_control<'t>(mut words: impl Iterator<Item = &'t str>) -> bool {
     let mut name = words.next().unwrap_or_default();
     if name.starts_with(|c: char| c.is_ascii_digit()) {

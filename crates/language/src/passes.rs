@@ -50,9 +50,9 @@ pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
     found
 }
 
-/// Returns the text with spaces in place of the statements that have errors. The labels before these statements remain.
-/// But if a line with only a label still has an error, the label is also removed. Returns `None` if no statement or
-/// label remains to be removed.
+/// Returns the text with spaces in place of the statements that have errors. Labels before the removed statements
+/// remain. If a line with only a label has an error, the function also removes the label. Returns `None` if no
+/// statement or label remains to be removed.
 fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String> {
     let mut bytes = text.as_bytes().to_vec();
     let starts: Vec<(usize, &str)> = lines(text).collect();
@@ -63,9 +63,9 @@ fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String>
         let lexed = lex(line, Some(target.isa));
         let statement = lexed.first().and_then(|lexed| lexed.statement(line).first().copied());
         let whole = lexed.first().and_then(|lexed| lexed.lexemes.first().copied());
-        // The line of a directive is removed like the line of an instruction. The reason is that a directive may be
-        // wrong only because of its position. An example is a second `.chip`. If this line were not removed, its error
-        // would remain.
+        // The function removes lines of directives and lines of instructions. A directive may be wrong only because of
+        // its position. A second `.chip` is an example. The error would remain if the function kept the line of the
+        // directive.
         let from = statement.or(whole).filter(|first| first.kind != LexemeKind::Comment);
         let Some(from) = from else { continue };
         bytes[start + from.span.start..start + line.len()].fill(b' ');

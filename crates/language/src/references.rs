@@ -87,8 +87,8 @@ impl Analysis {
             .then(|| FilePlace { file: Some(name.to_owned()), span: Span::default() })
     }
 
-    /// Finds the name at an offset in bytes. Returns the occurrences of this name in the source and in the files that
-    /// the source includes. Occurrences that define the name are returned only if `definitions` is set.
+    /// Finds the name at an offset in bytes. Returns the occurrences of the name in the source and in the included
+    /// files. If `definitions` is not set, omits occurrences that define the name.
     pub fn references(&self, offset: usize, definitions: bool) -> Vec<FilePlace> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let kept = |other: &Occurrence| definitions || !other.defines;
@@ -108,10 +108,11 @@ impl Analysis {
         self.files.iter().skip(1).find(|file| file.name == name).map(|file| file.text.as_str())
     }
 
-    /// Returns the name at an offset in bytes, and its span, if [`Analysis::rename`] can change this name.
+    /// Returns the name at an offset in bytes, and the span of the name. [`Analysis::rename`] can change the returned
+    /// name.
     ///
     /// # Errors
-    /// Returns an error if the position does not have a name, or if names of this kind cannot be renamed.
+    /// Returns an error if there is no name at the offset, or if names of this kind cannot be renamed.
     pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
         let (found, definition) = self.name_at(offset)?;
         Ok((found.span, &definition.name))
@@ -164,7 +165,7 @@ impl Analysis {
         }
     }
 
-    /// Returns whether another text has the same programs and the same number of errors as the text of this analysis.
+    /// Returns whether `text` and the text of this analysis have equal programs and equally many errors.
     pub(crate) fn is_same(&self, text: &str) -> bool {
         let other = self.again(text);
         let words = |analysis: &Analysis| {

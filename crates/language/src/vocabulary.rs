@@ -1,4 +1,5 @@
-//! The words of a machine's assembler syntax, read from its tables: mnemonics, forms, directives, registers.
+//! The words of a machine's assembler syntax: mnemonics, forms, directives and registers. The words come from the
+//! machine's tables.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -34,7 +35,7 @@ pub(crate) struct MnemonicEntry {
 }
 
 impl MnemonicEntry {
-    /// Returns the mnemonic as it appears in a line. A control-flow instruction of R700 has a colon after the mnemonic.
+    /// Returns the mnemonic as a program spells it. A control-flow instruction of R700 has a colon after the mnemonic.
     pub(crate) fn written(&self) -> &str {
         match self.form.strip_prefix(self.name).is_some_and(|rest| rest.starts_with(':')) {
             true => &self.form[..self.name.len() + 1],
@@ -80,8 +81,8 @@ impl Vocabulary {
         self.directives.iter().find(|row| row.name == name)
     }
 
-    /// Returns whether a word is a register. There are three kinds of such words: a word that begins with `$`, a known
-    /// prefix with a number, and a known name before `[`. `next` is the character after the word.
+    /// Returns whether a word is a register. A register is a word that begins with `$`, a known prefix with a number,
+    /// or a known name before `[`. `next` is the character after the word.
     pub(crate) fn is_register(&self, word: &str, next: Option<char>) -> bool {
         if next == Some('[') && self.registers.contains(&format!("{word}[")) {
             return true;
@@ -99,7 +100,7 @@ impl Vocabulary {
 pub(crate) enum FormPiece {
     /// A word that is part of the text.
     Fixed(String),
-    /// A number with the text before and after the number: `$rN`, `temp[N]`, `$rNl`.
+    /// The text before a number and the text after the number: `$rN`, `temp[N]`, `$rNl`.
     Numbered(String, String),
     /// A name with alternatives in parentheses: `NAME(A|B)`.
     Bracketed(String, Vec<String>),
@@ -129,7 +130,8 @@ fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
     let mut rest = text;
     let mut before = ' ';
     while let Some(at) = rest.find(is_word) {
-        // A name in angle brackets, such as `<kind of source 1>`, is not part of an instruction's text.
+        // A name in angle brackets, such as `<kind of source 1>`, is a placeholder in a form. Instructions do not
+        // contain such names.
         if let Some(open) = rest[..at].rfind('<')
             && let Some(close) = rest[open..].find('>')
         {
@@ -173,7 +175,7 @@ fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
             found.push(FormPiece::Numbered(prefix.to_owned(), suffix.to_owned()));
             continue;
         }
-        // A register of an example, such as `R0`.
+        // A register in an example of a form. `R0` is such a register.
         let digits = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
         if word.len() - digits.len() == 1
             && !digits.is_empty()

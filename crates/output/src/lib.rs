@@ -1,6 +1,6 @@
 //! Output files and standard output of a command.
 //!
-//! * [`Whole`]: an output file that appears only when it is complete.
+//! * [`Whole`]: an output file. The file appears only when it is complete.
 //! * [`standard_output_was_closed`]: whether the process started without standard output.
 
 mod standard;

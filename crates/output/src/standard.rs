@@ -2,9 +2,9 @@
 //!
 //! If a standard stream is closed at the start of the process, Rust's runtime opens `/dev/null` instead of the stream.
 //! Writing to the stream then succeeds. A caller can also redirect the stream to `/dev/null`, for example with Python's
-//! `subprocess.DEVNULL`. The flags of descriptor 1 are the same in both cases, so the flags do not show that the
-//! descriptor was closed. Therefore this module registers a function that the loader calls before `main`. The function
-//! checks the descriptor before the runtime changes the descriptor.
+//! `subprocess.DEVNULL`. A closed stream and a redirected stream have equal flags of descriptor 1. So the flags do not
+//! show that the stream was closed. Therefore this module registers a function that the loader calls before `main`. The
+//! function checks the descriptor before the runtime changes the descriptor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,7 +28,7 @@ mod early {
         WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
     }
 
-    // SAFETY: the loader calls each pointer in this section once, before `main`, as a C function. `look` does not need
+    // SAFETY: before `main`, the loader calls each pointer in this section once, as a C function. `look` does not need
     // Rust's runtime. `look` only calls a C function and stores to an atomic. The C library passes arguments to `look`.
     // A C function without parameters ignores arguments.
     #[used]

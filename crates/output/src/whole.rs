@@ -1,4 +1,4 @@
-//! Output files that appear only when they are complete.
+//! Output files. An output file appears only when it is complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,16 +10,16 @@ use std::time::SystemTime;
 /// Temporary paths of the files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Maximum number of random names to try. A second name is needed only if a file with the first name already exists,
-/// which is extremely unlikely.
+/// Maximum number of random names to try. The process needs a second name only if a file with the first name exists.
+/// This is extremely unlikely.
 const TRIES: usize = 16;
 
-/// An output file that appears only when it is complete.
+/// An output file. The file appears only when it is complete.
 ///
 /// Data is written to a new file `.NAME.RANDOM.part` in the folder of the output file. [`Whole::finish`] gives this
 /// file its final name. If the value is dropped before the call of [`Whole::finish`], the file is deleted. If a pipe or
 /// a device exists at the path, data is written directly to the pipe or device. `RANDOM` comes from the operating
-/// system, and the file must not exist before its creation. Therefore an attacker cannot place a link with the file's
+/// system. The creation fails if the file already exists. Therefore an attacker cannot place a link with the file's
 /// name beforehand. Also, two processes never write the same file, even if their process numbers are equal.
 #[derive(Debug)]
 pub struct Whole {
@@ -98,7 +98,7 @@ impl Whole {
         Ok(())
     }
 
-    /// Writes the content to the disk and then renames the file to its final path.
+    /// Writes the content to the disk and gives the file the final name.
     ///
     /// # Errors
     /// Returns an error if the content cannot be written to the disk, or if [`Whole::finish`] fails.
@@ -142,12 +142,12 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While this value exists, other threads cannot create or finish output files. See [`discard_unfinished`].
+/// While an `Unfinished` exists, no other thread can create or finish an output file. See [`discard_unfinished`].
 #[derive(Debug)]
 pub struct Unfinished(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, Vec<PathBuf>>);
 
-/// Deletes all files that are being written. A process calls this function before an immediate exit. While the returned
-/// value exists, no other thread creates or finishes a file.
+/// Deletes all unfinished output files. A process calls this function before an immediate exit. While the returned
+/// value exists, no other thread can create or finish an output file.
 pub fn discard_unfinished() -> Unfinished {
     let unfinished = unfinished();
     unfinished.iter().for_each(|file| drop(fs::remove_file(file)));

@@ -11,15 +11,15 @@
 //! release(reply)
 //! ```
 
-// The page calls these functions from outside the WebAssembly module. The comment on each function states what the
-// caller must ensure.
+// The page calls these functions from outside the WebAssembly module. The comment on each function states the duties of
+// the caller.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, Once, PoisonError};
 
 use reconverge_isa::limits::{EXPANSION, FILE, LANES, MEMORY};
 
-/// Limits in a browser. The limits are low because a WebAssembly module can use at most 4 GiB of memory, and because a
+/// Limits in a browser. The limits are low for two reasons: a WebAssembly module can use at most 4 GiB of memory, and a
 /// person waits for the reply.
 const LIMITS: [(&reconverge_isa::limits::Limit, u64); 4] =
     [(&LANES, 1 << 22), (&MEMORY, 1 << 28), (&FILE, 1 << 24), (&EXPANSION, 1 << 22)];
@@ -61,12 +61,12 @@ pub extern "C" fn allocate(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn answer(request: *mut u8, length: usize) -> *mut u8 {
     prepare();
-    // SAFETY: the caller passes a block from `allocate` with its length, and passes each block only once.
+    // SAFETY: the caller passes a block from `allocate` and the block's length. The caller passes each block only once.
     let request = unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(request, length)) };
     block(&crate::answer(&request))
 }
 
-/// Returns the message of the panic that ended a request, or an empty text if no request panicked.
+/// Returns the message of the panic that ended a request. If no request panicked, the message is empty.
 #[unsafe(no_mangle)]
 pub extern "C" fn panicked() -> *mut u8 {
     block(PANIC.lock().unwrap_or_else(PoisonError::into_inner).as_bytes())

@@ -1,4 +1,4 @@
-//! Describes the engine: its machines with their chips, and its limits. Also runs the kernels of `bench`.
+//! Describes the engine: the machines, the chips of each machine, and the limits. Also runs the kernels of `bench`.
 
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{LANES, MEMORY};

@@ -14,7 +14,7 @@ use crate::place::{SourcePlace, error_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultyPart {
-    /// The request itself. The request is not JSON, or it has an unknown field.
+    /// The error is in the request. The request is not JSON or has an unknown field.
     Request,
     /// The program.
     Source,
@@ -51,12 +51,12 @@ impl PlayError {
         PlayError { of, message: in_place(&message.to_string()), line: None, diagnostics: Vec::new() }
     }
 
-    /// Returns an error in the request itself.
+    /// Returns the error of a request that cannot be read.
     pub fn request(error: serde_json::Error) -> PlayError {
         PlayError::of(FaultyPart::Request, error)
     }
 
-    /// Returns the error of a source that does not assemble, with its diagnostics.
+    /// Returns the error of a source that does not assemble. The error contains the diagnostics of the source.
     pub fn source(source: &str, errors: &[Diagnostic]) -> PlayError {
         let message = match errors {
             [only] => only.to_string(),

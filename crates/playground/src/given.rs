@@ -41,7 +41,7 @@ fn isa_of(source: &str) -> Option<Isa> {
 /// Reads a source, with its macros expanded.
 ///
 /// # Errors
-/// Returns an error if a macro or a directive of the source is wrong, or if the source includes a file.
+/// Returns an error if the source has a wrong macro or directive, or if the source includes a file.
 pub(crate) fn read(source: &str) -> Result<Source<'_>, Vec<Diagnostic>> {
     Source::new(source, &Given::default())
 }
@@ -49,8 +49,8 @@ pub(crate) fn read(source: &str) -> Result<Source<'_>, Vec<Diagnostic>> {
 /// Opens a source for a launch. The launch may state the machine, the chip and the program type.
 ///
 /// # Errors
-/// Returns an error if the source does not assemble, or if the source is not for the machine or chip that the launch
-/// states.
+/// Returns an error if the source does not assemble. Also returns an error if the source is for another machine or chip
+/// than the launch.
 pub(crate) fn opened(source: &str, launch: &LaunchFile) -> Result<Opened, OpenError> {
     let chip = launch.common.chip.clone();
     let stage = launch.stage().ok().flatten();

@@ -18,8 +18,8 @@ use crate::given::{opened, read, with_machine};
 /// than a second.
 const RECORDED: Bounds = Bounds { steps: 50_000, values: 750_000, bytes: 5_000_000 };
 
-/// The page records a run without a request of the user only if the run has at most this number of instructions, summed
-/// over all groups.
+/// The page records a short run without a request of the user. In a short run, all groups together issue at most this
+/// number of instructions.
 const AT_ONCE: u64 = 2_000_000;
 
 /// Stands for the folder of a launch file. In the playground, this folder contains no files.
@@ -34,11 +34,12 @@ impl Files for InPlace {
 /// Parses a launch file. If the launch file does not state a machine, uses the machine that the source states.
 ///
 /// # Errors
-/// Returns an error if the text cannot be parsed, or if neither the launch file nor the source states a machine.
+/// Returns an error if the launch file cannot be parsed. Also returns an error if neither the launch file nor the
+/// source states a machine.
 fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     let Some((text, added)) = with_machine(launch, source) else {
-        // The expanded source may state the machine. If the macros of the source cannot be expanded, the error of the
-        // expansion is therefore reported instead of the missing machine.
+        // The expanded source may state the machine. So if the macros of the source cannot be expanded, the function
+        // reports the error of the expansion and not the missing machine.
         read(source).map_err(|errors| PlayError::source(source, &errors))?;
         let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
         return Err(PlayError::of(FaultyPart::Launch, message));
@@ -91,7 +92,7 @@ pub struct TrapShown {
     pub message: String,
     /// The line of the source.
     pub line: Option<usize>,
-    /// Details about the trap: the instruction, its registers, and the nearest memory.
+    /// Details about the trap: the instruction, the registers of the instruction, and the nearest memory.
     pub details: Vec<String>,
     /// Whether the watchdog stopped the program because the program may be endless.
     pub endless: bool,
@@ -116,9 +117,9 @@ pub struct LaunchReply {
     pub held: Vec<String>,
     /// Whether all results equal the expected results, or `None` if the launch does not state expected results.
     pub passed: Option<bool>,
-    /// The trap that ended the run, or `None` if the run did not trap.
+    /// The trap that ended the run. `None` if the run did not trap.
     pub trap: Option<TrapShown>,
-    /// Whether the run is so short that the page records the run without a request of the user.
+    /// Whether the run is short. The page records a short run without a request of the user.
     pub short: bool,
 }
 
@@ -146,7 +147,7 @@ pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
             details: trapped.details("program"),
             endless: trapped.is_endless(),
         });
-        // If the watchdog stops a run, the page records this run only if the user requests it.
+        // The page records a run that the watchdog stopped only at the user's request.
         reply.short = !trapped.is_endless();
     }
     match launch.judged(ran, "program") {

@@ -9,8 +9,7 @@
 //!   ([`error`]).
 //! * [`source`]: messages, explanations and proposals for a source text in an editor.
 //! * [`place`]: positions in a text, counted in UTF-16 code units.
-//! * [`launch`]: runs the launch file of a source, compares the results with the expected results, and records the run
-//!   for the page.
+//! * [`launch`]: runs a launch file, compares the results with the expected results, and records the run for the page.
 //! * [`words`]: disassembles words and assembles the text again.
 //! * [`describe`]: returns machines, chips and limits, and runs kernels of `bench`.
 //!

@@ -25,7 +25,7 @@ pub struct SourcePlace {
     pub fixes: Vec<SourceFix>,
 }
 
-/// A fix: a part of the text and its replacement.
+/// A fix: a part of the source, and the replacement of this part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceFix {
     /// A short name of the fix.

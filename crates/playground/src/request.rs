@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-/// A request: a JSON object whose field `request` is the name of a variant in snake case. `source` is the text of a
-/// program, and `launch` is the text of a launch file. The launch file may omit `isa` if the source states the machine.
-/// The field `program` of the launch file has no effect.
+/// A request. In JSON, a request is an object whose field `request` is the name of a variant in snake case. `source` is
+/// the text of a program, and `launch` is the text of a launch file. The launch file may omit `isa` if the source
+/// states the machine. The field `program` of the launch file has no effect.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlayRequest {
@@ -76,11 +76,11 @@ impl PlayRequest {
     }
 }
 
-/// A file with the words of a program: either its text or its bytes in base64.
+/// A file with the words of a program. The request contains the text of the file, or the bytes of the file in base64.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WordsGiven {
-    /// The machine. The request needs this field only if the file does not state the machine.
+    /// The machine. The field is required only if the file does not state the machine.
     #[serde(default)]
     pub isa: Option<String>,
     /// The chip.
@@ -89,7 +89,7 @@ pub struct WordsGiven {
     /// The program type.
     #[serde(default)]
     pub stage: Option<String>,
-    /// The text of a file, such as words in hexadecimal digits, a listing or a log.
+    /// The text of a file. For example, the file contains words in hexadecimal digits, a listing or a log.
     #[serde(default)]
     pub text: Option<String>,
     /// The bytes of a file, in base64.

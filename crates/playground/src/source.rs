@@ -1,6 +1,5 @@
 //! Requests of the page's editor about a source text: messages with fixes, explanations, proposals. The crate
-//! `reconverge_language` computes the replies. This module converts the positions in these replies to UTF-16 code
-//! units.
+//! `reconverge_language` computes the replies. This module converts the positions in the replies to UTF-16 code units.
 
 use reconverge_isa::Span;
 use reconverge_language::{
@@ -73,7 +72,7 @@ pub fn diagnose(source: &str, launch: &str) -> Diagnosed {
     }
 }
 
-/// Returns the messages about a launch file. If the launch file does not state a machine, the checks use the machine
+/// Returns the messages about a launch file. If the launch file does not state a machine, the function uses the machine
 /// that the source states.
 fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
     let Some((text, added)) = with_machine(launch, source) else { return Vec::new() };
@@ -144,7 +143,7 @@ mod unit {
 
     #[test]
     fn places_count_as_a_browser_does() {
-        // The comment in this source contains a character that has four bytes and two UTF-16 code units.
+        // The comment in this source contains a character of four bytes. In UTF-16, this character has two code units.
         let source = "; 𝄞\n.isa tesla\nmovv b32 $r0 0x4\nexit nop\n";
         let diagnosed = diagnose(source, "");
         let place = &diagnosed.source[0];

@@ -24,8 +24,7 @@ pub struct Disassembled {
 pub struct RoundTripped {
     /// The programs of the file.
     pub programs: Vec<ProgramBack>,
-    /// The first difference between the file of the request and the file that was assembled again, or `None` if both
-    /// files are equal.
+    /// The first difference between the file of the request and the reassembled file. `None` if both files are equal.
     pub difference: Option<String>,
 }
 
@@ -38,8 +37,7 @@ pub struct ProgramBack {
     pub words: usize,
     /// The disassembled text.
     pub text: String,
-    /// The first word that differs between the words of the request and the assembled words, or `None` if all words are
-    /// equal.
+    /// The first difference between the words of the request and the assembled words. `None` if all words are equal.
     pub difference: Option<String>,
 }
 

@@ -123,14 +123,14 @@ pub enum AccessError {
     /// An uncached OUT is executed, but no buffer is bound to output 0.
     #[error("an uncached output is written but output 0 is not bound to a buffer")]
     NoScatterTarget,
-    /// An uncached OUT writes only some channels. An uncached OUT must write all four channels or none. (Strict; CTM
-    /// guide p. 31)
+    /// An uncached OUT writes one, two or three channels. The instruction must write all four channels or none.
+    /// (Strict; CTM guide p. 31)
     #[error("an uncached OUT needs all of RGB_OMASK and ALPHA_OMASK, or none")]
     PartialScatter,
     /// An uncached OUT has an alpha value other than 0. (Strict; CTM guide p. 31)
     #[error("the alpha channel of an uncached OUT must be 0")]
     ScatterAlpha,
-    /// An OUT has RNDR_TGT_UMRT_SAME_IDX, but the lanes of the OUT write to different positions. (Strict; CTM guide p.
+    /// An OUT has RNDR_TGT_UMRT_SAME_IDX, but two lanes of the OUT write to different positions. (Strict; CTM guide p.
     /// 31)
     #[error("an uncached OUT has RNDR_TGT_UMRT_SAME_IDX, but its lanes have different indices")]
     IndexDiffers,

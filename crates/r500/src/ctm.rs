@@ -1,12 +1,12 @@
 //! The CTM programming model: a domain of index pairs, typed linear memory, conditional and scattered outputs.
 //!
-//! The processor array runs the program once for each pair (i, j) of a domain. The runs are independent of each other
-//! (CTM guide pp. 3-5). The program fetches its inputs with unscaled texture instructions. When the program ends, its
-//! cached outputs are written to element (i, j) of up to four buffers. An OUT instruction writes uncached outputs
+//! The processor array runs the program once for each pair (i, j) of a domain. A run does not depend on any other run
+//! (CTM guide pp. 3-5). The program fetches its inputs with unscaled texture instructions. At the end of the program,
+//! the cached outputs are written to element (i, j) of up to four buffers. An OUT instruction writes uncached outputs
 //! immediately, to any address. A conditional buffer can select the pairs for which the program runs or writes its
 //! outputs.
 //!
-//! The available pages of the guide omit some details. This module defines these details itself. The program receives
+//! The available pages of the guide omit some details. This module defines the missing details. The program receives
 //! (i, j) in [`INDEX_TEMP`]. The module rejects tiled layouts. [`Format`] defines how integers become floats. The guide
 //! has commands that set the instruction buffer, set the constant buffer, and start the run over a domain. [`Dispatch`]
 //! replaces these commands.
@@ -33,8 +33,8 @@ use crate::setup::Setup;
 pub use crate::words::{CondLoc, CondTest, Format, FormatParam, Tiling};
 
 /// The temporary that holds i in red and j in green when the program starts. Blue and alpha of this temporary are 0.
-/// The page of the guide that names the register was not available. This module uses temporary 0, because drivers route
-/// the first texture coordinate to temporary 0. (r500.md Q3)
+/// The page of the guide that names the register was not available. This module uses temporary 0, to which drivers
+/// route the first texture coordinate. (r500.md Q3)
 pub const INDEX_TEMP: u8 = 0;
 
 /// A rectangle of index pairs.
@@ -50,8 +50,8 @@ pub struct Domain {
     pub height: u32,
 }
 
-/// Exclusive upper bound of indices. A lane receives its pair as two single-precision floats, which represent all
-/// integers up to this bound exactly.
+/// Exclusive upper bound of indices. A lane receives the two indices as single-precision floats. Single-precision
+/// floats represent all integers up to this bound exactly.
 pub const INDEX_LIMIT: u64 = 1 << 24;
 /// Maximum number of pairs in a domain. This is the number of four-byte elements that 32-bit addresses can reach.
 pub const MOST_PAIRS: u64 = 1 << 30;
@@ -78,9 +78,9 @@ pub struct Conditional {
     /// The value of the processor execution unit. The test at [`CondLoc::PE`] compares this value with the pair's
     /// element of the conditional buffer.
     pub value: f32,
-    /// Whether the dispatch writes the program's conditional value (W_OMASK) to the conditional buffer, for each pair
-    /// whose outputs are written. The guide calls this setting set_cond_out_mask. r500.md Q18 infers that W_OMASK
-    /// carries the conditional value.
+    /// Whether the dispatch writes conditional values (W_OMASK) to the conditional buffer. If so, the dispatch writes
+    /// the value of each pair whose outputs are written. The guide calls this setting set_cond_out_mask. r500.md Q18
+    /// infers that W_OMASK carries the conditional value.
     pub write: bool,
 }
 
@@ -147,7 +147,7 @@ pub enum DispatchError {
     NoOutput(usize),
 }
 
-/// A lane of a group: its index pair, and whether the lane runs.
+/// A lane of a group: the index pair of the lane, and whether the lane runs.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     i: u32,
@@ -191,14 +191,14 @@ impl Plan {
         self.dispatch.hardware.group_width
     }
 
-    /// Returns the number of groups in the domain. If only a part of a quad lies inside the domain, the quad is counted
-    /// as a whole quad.
+    /// Returns the number of groups in the domain. A quad that lies only partly inside the domain counts as a whole
+    /// quad.
     fn groups(&self) -> usize {
         let Domain { width, height, .. } = self.dispatch.domain;
         (4 * width.div_ceil(2) as usize * height.div_ceil(2) as usize).div_ceil(self.width())
     }
 
-    /// Returns the launch of a group whose lanes have these index pairs.
+    /// Returns the launch of a group whose lanes have the index pairs `pairs`.
     fn launch(&self, pairs: &[Pair]) -> Launch {
         let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
         let inputs = vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }];
@@ -321,12 +321,12 @@ impl Run {
         self.running.as_ref().map(|(number, _, group)| (*number, group))
     }
 
-    /// Returns the number and the mutable state of the running group, so that a debugger can change registers.
+    /// Returns the number and the mutable state of the running group. A debugger uses the state to change registers.
     pub fn group_mut(&mut self) -> Option<(usize, &mut Group)> {
         self.running.as_mut().map(|(number, _, group)| (*number, group))
     }
 
-    /// Returns the group that ended at the last step, or `None` if no group ended.
+    /// Returns the group that ended at the last step. `None` if no group ended at that step.
     pub fn take_ended(&mut self) -> Option<Arc<Group>> {
         self.ended.take()
     }
@@ -362,7 +362,7 @@ impl Run {
     ///
     /// # Errors
     /// Returns an error if the program traps. The group then stays at the instruction that trapped. Also returns an
-    /// error if a group has ended and its output cannot be stored.
+    /// error if the output of an ended group cannot be stored.
     pub fn step(&mut self, watch: Watch<'_>) -> Result<Step, DispatchError> {
         watched!(watch, |observer| self.observed_step(observer))
     }
@@ -449,7 +449,7 @@ impl<'a> Groups<'a> {
         Ok(&mut self.group)
     }
 
-    /// Returns the operations that all groups have executed, and the accuracy of these operations.
+    /// Returns the operations of all groups, and the accuracy of the operations.
     fn finish(mut self) -> Report {
         if let Some(fast) = self.fast.filter(|_| !self.options.engine.is_lockstep()) {
             fast.settle(&mut self.group, &mut self.runs, 1);

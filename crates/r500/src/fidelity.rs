@@ -24,8 +24,8 @@ pub const fn srcp(op: SrcpOp) -> Fidelity {
     }
 }
 
-/// Returns the accuracy of an output modifier. Scaling is approximate, because the result may overflow or underflow. A
-/// factor of 1 changes only NaNs and denormals, as the CTM guide documents. (p. 29)
+/// Returns the accuracy of an output modifier. Scaling is approximate, because the result may overflow or underflow.
+/// According to the CTM guide (p. 29), a factor of 1 changes only NaNs and denormals.
 pub const fn omod(omod: Omod) -> Fidelity {
     match omod {
         Omod::DISABLED | Omod::MUL_1 => Fidelity::Specified,

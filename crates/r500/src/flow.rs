@@ -1,10 +1,10 @@
 //! Divergence and reconvergence of R500 lanes: branch counters, loop stack, address stack.
 //!
 //! All lanes of a group (a *thread* in the manual) share one program counter. There is no stack of masks. If a branch
-//! switches off a lane, the lane starts a *counter*. This counter holds the number of constructs that were opened after
-//! this branch and are still open. The lane resumes when all these constructs and the branch itself are closed. The
-//! loop stack has a frame for each open loop. The address stack has a return address for each open call. (CTM guide pp.
-//! 35-40; REG, US_FC_INST)
+//! switches off a lane, the lane starts a *counter*. The counter is the number of open constructs that were opened
+//! after the branch. The lane resumes when the branch and all later constructs are closed. The loop stack has a frame
+//! for each open loop. The address stack has a return address for each open call. (CTM guide pp. 35-40; REG,
+//! US_FC_INST)
 //!
 //! ```text
 //!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that voted to jump
@@ -25,8 +25,8 @@ use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
-/// Effect of an operation on the loop stack. `al` is true for a LOOP, which has the register aL, and false for a REP,
-/// which does not have this register.
+/// Effect of an operation on the loop stack. `al` is true for a LOOP and false for a REP. Only a LOOP has the register
+/// aL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Does not change the loop stack.
@@ -79,7 +79,7 @@ impl FcInst {
 }
 
 impl Role {
-    /// Returns whether a frame has the kind (with aL or without aL) that the operation requires.
+    /// Returns whether the kind of a frame fits the operation. The two kinds are frames with aL and frames without aL.
     const fn fits(self, frame: &Frame) -> bool {
         match self {
             Role::End { al } | Role::Break { al } => frame.al.is_some() == al,
@@ -91,8 +91,8 @@ impl Role {
 /// Capacity of the stacks and the branch counters.
 ///
 /// CTM guide p. 35 says that the capacities depend on the flow-control mode, and that overflow and underflow are
-/// undefined. The guide's table of capacities was not available. The default capacities follow the limits that Shader
-/// Model 3 requires and the depths that Mesa relies on. (r500.md Q14)
+/// undefined. The guide's table of capacities was not available. The default capacities follow two sources: the limits
+/// that Shader Model 3 requires, and the depths that Mesa relies on. (r500.md Q14)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Highest value of a branch counter. The maximum nesting depth of branches is one higher than this value.
@@ -121,8 +121,8 @@ pub enum InhibitScope {
     /// were inactive then.
     #[default]
     Frame,
-    /// All branch-inactive lanes. This is the literal interpretation of CTM guide p. 37. The results are the same as
-    /// with [`InhibitScope::Frame`], but the group issues more instructions for which no lane is active.
+    /// All branch-inactive lanes. This is the literal interpretation of CTM guide p. 37. The results equal those of
+    /// [`InhibitScope::Frame`]. But the group issues more instructions without an active lane.
     All,
 }
 
@@ -137,7 +137,7 @@ pub struct LoopConstant {
     pub step: i8,
 }
 
-/// An open loop. (CTM guide p. 35: iteration count, aL and a lane mask)
+/// An open loop. CTM guide p. 35 names the iteration count, aL and a lane mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Number of remaining iterations, including the current one.
@@ -167,8 +167,8 @@ pub struct Call {
 }
 
 /// The number of entries on the stacks of a group that has ended. If entries remain, strict mode reports a finding and
-/// does not trap. The reason is that a group may stop at END_ADDR in any state, although no structured program ends
-/// with open loops or calls.
+/// does not trap. The reason is that a group may stop at END_ADDR in any state. But no structured program ends with
+/// open loops or calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "entries on the stacks at the end of the program: {loops} on the loop stack, {calls} on the address stack"
@@ -197,9 +197,8 @@ pub enum Undefined {
         /// The operation.
         op: FcOp,
     },
-    /// An operation for one kind of loop is inside a loop of the other kind. BREAKLOOP is for LOOP, and BREAKREP is for
-    /// REP. In lenient mode, the operation uses the innermost frame, even if the frame is of the other kind. (CTM guide
-    /// p. 37)
+    /// An operation for LOOP is inside a REP, or an operation for REP is inside a LOOP. BREAKLOOP is for LOOP, and
+    /// BREAKREP is for REP. In lenient mode, the operation uses the innermost frame of any kind. (CTM guide p. 37)
     #[error("{op} inside a loop of the other kind")]
     LoopKind {
         /// The operation.
@@ -232,10 +231,10 @@ pub enum Undefined {
         what: &'static str,
     },
     /// A return is executed inside a dynamic branch. In lenient mode, the group returns. Lanes that are off stay off
-    /// until a DECR reactivates these lanes. (CTM guide p. 36)
+    /// until a DECR makes the lanes active. (CTM guide p. 36)
     #[error("return inside a dynamic branch: lanes {lanes} have not returned")]
     ReturnInsideBranch {
-        /// Lanes that were active after the call, are now switched off, and have not returned.
+        /// Lanes that were active after the call, are now off, and have not returned.
         lanes: Mask,
     },
     /// A return is executed inside a loop of its subroutine. In lenient mode, the group returns, and the loop's frames
@@ -265,8 +264,8 @@ impl Decision {
         self.wanted.any() && self.unwilling.any()
     }
 
-    /// Returns the lanes that voted for the group's decision, and the lanes that voted against this decision. The lanes
-    /// that voted for the decision run first.
+    /// Returns two sets of lanes. The first set voted for the group's decision and runs first. The second set voted
+    /// against the decision.
     fn sides(&self) -> (Mask, Mask) {
         if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
     }
@@ -279,7 +278,7 @@ pub struct Flow {
     ended: bool,
     /// Lanes that execute the next instruction.
     active: Mask,
-    /// Lanes that a branch has switched off. The counter of a lane is meaningful only if the lane is in this mask.
+    /// Lanes that a branch has switched off. Only lanes in this mask have a meaningful counter.
     branch: Mask,
     counters: Counters,
     /// Lanes that are inside the primitive or domain and that TEXKILL has not killed.
@@ -380,13 +379,13 @@ impl Flow {
         self.loops.iter().any(|frame| frame.al.is_some())
     }
 
-    /// Advances the program counter to the next slot. Every instruction other than FC advances the program counter in
-    /// this way.
+    /// Advances the program counter to the next slot. All instructions except FC instructions advance the program
+    /// counter in this way.
     pub fn advance(&mut self) {
         self.pc += 1;
     }
 
-    /// Advances by `slots` consecutive instructions other than FC.
+    /// Advances the program counter by `slots` slots. These slots must not contain FC instructions.
     pub fn advance_by(&mut self, slots: u16) {
         self.pc += slots;
     }
@@ -396,7 +395,7 @@ impl Flow {
         self.ended = true;
     }
 
-    /// Marks killed lanes as uncovered. These lanes continue as helpers. (r500.md Q2)
+    /// Marks killed lanes as uncovered. Killed lanes continue as helpers. (r500.md Q2)
     pub fn kill(&mut self, lanes: Mask) {
         self.covered = self.covered - lanes;
     }
@@ -406,20 +405,20 @@ impl Flow {
     /// `want` holds the lanes whose JUMP_FUNC votes to jump (see [`Step::want`]).
     ///
     /// # Errors
-    /// In strict mode, returns an error if the instruction does something [`Undefined`]. The state may then be partly
-    /// updated. In lenient mode, returns an error only if a stack would exceed 512 entries or a branch counter would
-    /// exceed 255.
+    /// In strict mode, returns an error if the behaviour of the instruction is [`Undefined`]. After an error, the state
+    /// may be partly updated. In lenient mode, returns an error only if a stack would exceed 512 entries or a branch
+    /// counter would exceed 255.
     pub fn execute(&mut self, step: &Step, want: Mask) -> Result<Decision, Undefined> {
         let Step { inst: fc, constant, .. } = step;
         self.check_mode(fc)?;
         let votes = self.votes(fc, want);
 
-        // 1. The else operation is executed before all other steps. (REG, B_ELSE)
+        // 1. The else operation is the first step of the instruction. (REG, B_ELSE)
         if fc.b_else {
             self.swap_else();
         }
 
-        // 2. Lanes that executed CONTINUE become active again at the end of their loop. (CTM guide p. 36)
+        // 2. At the end of a loop, the lanes that executed CONTINUE in the loop become active again. (CTM guide p. 36)
         if let Role::End { .. } = fc.op.role()
             && let Some(frame) = self.loops.last_mut()
         {
@@ -456,8 +455,8 @@ impl Flow {
             BOp::INCR => self.incr(want, jump)?,
         }
         if fc.a_op == AOp::POP && !jump && fc.b_op0 == BOp::INCR {
-            // If the group stays at a conditional return, this instruction switches off the lanes that voted to return.
-            // These lanes stay off until a later return.
+            // If the group does not jump at a conditional return, the instruction switches off the lanes that voted to
+            // return. The switched-off lanes stay off until a later return.
             if let Some(call) = self.calls.last_mut() {
                 call.returned |= decision.wanted;
             }
@@ -468,7 +467,7 @@ impl Flow {
         Ok(decision)
     }
 
-    /// Executes one flow-control instruction like [`Flow::execute`], and reports divergence, stack changes,
+    /// Like [`Flow::execute`], executes one flow-control instruction. Also reports divergence, stack changes,
     /// reconvergence and jumps to an observer.
     ///
     /// # Errors
@@ -485,7 +484,7 @@ impl Flow {
         Ok(decision)
     }
 
-    /// In strict mode, returns a finding if the group has ended with entries on its stacks.
+    /// In strict mode, returns a finding if an ended group has entries on a stack.
     pub fn left_open(&self) -> Option<LeftOpen> {
         let (loops, calls) = (self.loops.len(), self.calls.len());
         (self.ended && self.mode == Mode::Strict && loops + calls != 0).then_some(LeftOpen { loops, calls })
@@ -533,7 +532,7 @@ impl Flow {
         }
     }
 
-    /// B_ELSE: swaps the active lanes with the branch-inactive lanes whose counter is 0.
+    /// B_ELSE: switches off the active lanes. Activates the branch-inactive lanes whose counter was 0.
     fn swap_else(&mut self) {
         let waking = self.branch & self.counters.zero();
         let sleeping = self.active;
@@ -614,23 +613,23 @@ impl Flow {
         }
     }
 
-    /// Pops the innermost frame. Lanes that a BREAK or CONTINUE has switched off in this loop become active.
+    /// Pops the innermost frame. Activates the lanes that a BREAK or CONTINUE in the popped loop has switched off.
     fn pop_frame(&mut self) {
         if let Some(frame) = self.loops.pop() {
             self.active |= frame.broken | frame.continued;
         }
     }
 
-    /// DECR: subtracts B_POP_CNT from the counter of every branch-inactive lane. Lanes whose counter would fall below
-    /// zero become active.
+    /// DECR: subtracts B_POP_CNT from the counter of every branch-inactive lane. If the counter of a lane would become
+    /// negative, the lane becomes active.
     fn decr(&mut self, b_pop_cnt: u8) {
         let waking = self.counters.decrease(self.branch, b_pop_cnt);
         self.branch = self.branch - waking;
         self.active |= waking;
     }
 
-    /// INCR: adds one to the counter of every branch-inactive lane. Active lanes that voted against the decision are
-    /// switched off with counter 0.
+    /// INCR: adds one to the counter of every branch-inactive lane. Switches off active lanes that voted against the
+    /// decision. Their counters start at 0.
     fn incr(&mut self, want: Mask, jump: bool) -> Result<(), Undefined> {
         let limit = match self.mode {
             Mode::Strict => self.limits.branch_counter,
@@ -679,9 +678,9 @@ impl Flow {
         }
     }
 
-    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) If some lane
-    /// of the call is off after the return, and no conditional return has switched off that lane, the return is inside
-    /// a branch.
+    /// Checks that a return is not inside a dynamic branch or a loop of its subroutine. (CTM guide p. 36) The return is
+    /// inside a branch if a lane of the call is off after the return and no conditional return has switched off the
+    /// lane.
     fn check_return(&self, call: &Call) -> Result<(), Undefined> {
         if self.loops.len() != call.loop_depth {
             return Err(Undefined::ReturnInsideLoop);
@@ -702,9 +701,9 @@ impl Flow {
     }
 }
 
-/// Returns the address that PUSH stores for a call at `pc`. REG says "the current address". If the return continued at
-/// the call itself, the call would repeat forever. So either PUSH stores the next address, or POP adds one. (r500.md
-/// Q16)
+/// Returns the address that PUSH stores for a call at `pc`. REG says "the current address". A return to the address of
+/// the call would repeat the call forever. So either PUSH stores the next address, or POP returns to the stored address
+/// plus one. (r500.md Q16)
 const fn return_address(pc: u16) -> u16 {
     pc + 1
 }
@@ -746,7 +745,7 @@ impl FlowView for Flow {
         frames.chain(calls).collect()
     }
 
-    /// When a branch switches off a lane, the lane's counter is 0. So the nesting depth of the lane is the lane's
+    /// When a branch switches off a lane, the lane's counter starts at 0. So the nesting depth of a lane is the lane's
     /// counter plus one.
     fn depths(&self) -> Vec<Depth> {
         let nested = self.branch.lanes().map(|lane| u32::from(self.counters.of(lane)) + 1).max();

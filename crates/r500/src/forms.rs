@@ -126,7 +126,7 @@ pub fn forms(mnemonic: &str) -> Vec<Form> {
     found
 }
 
-/// Returns the form of one half of an ALU instruction, and an example of this half.
+/// Returns the form of half of an ALU instruction, and an example of the form.
 fn half(name: &str, operands: usize, channels: &str) -> (String, String) {
     let swizzle = if channels == "a" { "S" } else { "SSS" };
     let form: Vec<String> = (0..operands).map(|number| format!("src{number}|srcp.{swizzle}")).collect();

@@ -1,11 +1,11 @@
 //! The control flow of a program as a graph of its slots.
 //!
-//! A group has one program counter, and an edge is a possible transition of that counter. Lanes that do not follow a
-//! transition wait until the program counter reaches their next instruction. The constants of the launch may change, so
-//! edges do not depend on these constants. A LOOP may be entered or skipped, and a static branch may jump or stay. A
-//! return has edges to the slots after the calls of its subroutine.
+//! A group has one program counter. An edge is a possible transition of the program counter. If a lane does not follow
+//! a transition, the lane waits until the program counter reaches the lane's next instruction. The edges do not depend
+//! on the constants of the launch, because constants may change. A LOOP may be entered or skipped, and a static branch
+//! may jump or stay. A return has edges to the slots after the calls of its subroutine.
 //!
-//! The graph omits edges to slots without an instruction, because the group traps at such a slot.
+//! A group traps at a slot without an instruction. So the graph omits edges to slots without an instruction.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -37,7 +37,7 @@ pub(crate) struct Wishes {
     pub(crate) differ: bool,
 }
 
-/// Returns whether all lanes vote to jump at an instruction whose vote depends only on a boolean constant.
+/// Returns whether all lanes vote to jump. The vote of the instruction must depend only on a boolean constant.
 pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
     jumps(fc.jump_func, false, common.rgb_pred_sel == PredSel::NONE, boolean)
 }
@@ -61,8 +61,8 @@ pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
 
 /// Returns the possible successors of an FC instruction, for any lanes and constants.
 ///
-/// If no lane votes, an instruction with JUMP_ALL jumps, and an instruction with JUMP_ANY stays. So both outcomes are
-/// possible unless the votes are constant. (CTM guide p. 37)
+/// Without votes, an instruction with JUMP_ALL jumps, and an instruction with JUMP_ANY does not jump. So both outcomes
+/// are possible if the votes are not constant. (CTM guide p. 37)
 pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
     let wishes = wishes(common, fc);
     let voted = match fc.jump_any {
@@ -92,10 +92,10 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     // branch remains open after the operation.
     let closes = |taken: bool, op: BOp| taken && fc.levels_after(op, 1).is_none_or(|left| left == 0);
     match fc.op.role() {
-        // At this instruction, lanes that wait after CONTINUE resume. After the last iteration, lanes that a BREAK has
-        // switched off also resume.
+        // At the end of a loop, lanes that wait after a CONTINUE resume. After the last iteration, lanes that a BREAK
+        // has switched off also resume.
         Role::End { .. } => Some(fc.op.name()),
-        // When the last lanes leave the loop, the frame is popped, and the lanes that left earlier resume.
+        // When the last lanes leave the loop, the group pops the frame. The lanes that left the loop earlier resume.
         Role::Break { .. } if ways.jumps => Some(fc.op.name()),
         // A BREAK or CONTINUE jumps only if no branch has switched off a lane of the loop. So a jumping BREAK or
         // CONTINUE decrements only counters of lanes outside the loop.
@@ -105,8 +105,8 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
         }
         Role::Jump | Role::Begin { .. } if closes(ways.jumps, fc.b_op1) => match fc.a_op {
             AOp::POP => Some("RETURN"),
-            // An else jumps only if its B_ELSE does not reactivate any lane. The DECR of the jump then reactivates the
-            // lanes that B_ELSE has just switched off. So after the else, the same lanes are active as before.
+            // An else jumps only if the B_ELSE does not activate any lane. After the B_ELSE, the DECR of the jump
+            // activates the lanes that the B_ELSE has switched off. So the else does not change which lanes are active.
             _ if fc.b_else && fc.b_pop_cnt == 1 && !fc.ignore_uncovered => None,
             _ if fc.b_else => Some("ELSE"),
             _ => Some("DECR"),
@@ -188,8 +188,8 @@ pub fn graph(setup: &Setup) -> Graph {
     Graph { entries, nodes }
 }
 
-/// A successor of an instruction. A return has the successor JUMP_ADDR: if the address stack is empty, lenient mode
-/// jumps to JUMP_ADDR.
+/// A successor of an instruction. JUMP_ADDR is a successor of a return, because lenient mode jumps to JUMP_ADDR if the
+/// address stack is empty.
 struct Way {
     to: u16,
     kind: EdgeKind,

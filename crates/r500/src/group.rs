@@ -1,4 +1,4 @@
-//! One group: the lanes that share a program counter, with all their registers. A clone of a group is a snapshot.
+//! One group: lanes that share a program counter, and the registers of these lanes. A clone of a group is a snapshot.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::memory::Bound;
 use crate::setup::Setup;
 use crate::texture::Texture;
 
-/// One group: its lanes, the registers of the lanes, and the flow state. (CTM guide: a thread)
+/// One group: lanes, the registers of the lanes, and the flow state. The CTM guide calls a group a thread.
 #[derive(Clone)]
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
@@ -25,15 +25,15 @@ pub struct Group {
     pub(crate) lanes: Mask,
     /// Lanes that a TEXKILL has ended.
     pub(crate) killed: Mask,
-    /// The registers: first the temporaries, then the output registers. The word of a temporary is `rows[register * 4 +
-    /// channel][lane]`. For the rows of outputs, see [`color_row`] and [`DEPTH_ROW`].
+    /// The registers. The temporaries come first, followed by the output registers. The word of a temporary is
+    /// `rows[register * 4 + channel][lane]`. For the rows of outputs, see [`color_row`] and [`DEPTH_ROW`].
     pub(crate) rows: Registers<WIDEST>,
     /// Float constants of this run.
     pub(crate) constants: Arc<Vec<[u32; 4]>>,
     /// Predicate bits, one mask for each of the channels R, G, B, A.
     pub(crate) predicate: [Mask; 4],
     pub(crate) alu_result: Mask,
-    /// Lanes whose ALU result was written since the last FC instruction.
+    /// Lanes whose ALU result an instruction has written after the last FC instruction.
     pub(crate) alu_result_valid: Mask,
     pub(crate) written: Written,
     pub(crate) textures: [Option<Texture>; SAMPLERS],
@@ -66,7 +66,7 @@ pub(crate) const WIDEST: usize = 64;
 pub(crate) const DEPTH_ROW: usize = color_row(TARGETS, 0);
 /// Number of rows of temporaries and outputs.
 pub(crate) const ROWS: usize = DEPTH_ROW + 1;
-/// Number of outputs: four channels for each render target A to D, then depth.
+/// Number of outputs. There are four channels for each of the render targets A to D, and one depth.
 pub(crate) const OUTPUTS: usize = TARGETS * 4 + 1;
 
 /// Returns the row of an output. See [`OUTPUTS`] for the numbers.
@@ -85,15 +85,15 @@ pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
 
-/// Groups that were split from the running groups and wait to be merged with the running groups again. [`Group`] holds
-/// the state of the running groups.
+/// Groups that were split from the running groups. The groups wait until they are merged with the running groups.
+/// [`Group`] holds the state of the running groups.
 pub(crate) struct Parted {
     pub(crate) flow: Flow,
     lanes: Mask,
     alu_result: Mask,
     alu_result_valid: Mask,
-    /// Number of instructions issued to each of the waiting groups. If groups with different numbers were merged, this
-    /// is the highest of these numbers.
+    /// Number of instructions issued to each of the waiting groups. After a merge of groups with different numbers, the
+    /// field contains the highest number.
     instructions: u64,
 }
 
@@ -124,7 +124,7 @@ impl Parted {
         self.lanes |= group.lanes;
         self.alu_result |= group.alu_result;
         self.alu_result_valid |= group.alu_result_valid;
-        // The higher count is used, so that the watchdog does not stop any of these groups too late.
+        // The merged group gets the higher count. So the watchdog does not stop a group too late.
         self.instructions = self.instructions.max(group.statistics.instructions);
         true
     }
@@ -161,8 +161,7 @@ impl Group {
         }
     }
 
-    /// Turns this group into the initial state of another group of the same launch. Does not change issue counts or
-    /// rows.
+    /// Turns this group into the initial state of a new group of the launch. Does not change issue counts or rows.
     pub(crate) fn restart(&mut self, lanes: Mask) {
         self.flow.restart(self.setup.start, lanes, lanes);
         self.lanes = lanes;
@@ -191,7 +190,7 @@ impl Group {
         self.statistics
     }
 
-    /// Returns the operations that the group has executed so far, and the accuracy of these operations.
+    /// Returns the operations that the group has executed so far, and the accuracy of each operation.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (slot, times) in self.setup.slots().map(|(pc, slot)| (slot, self.issued[usize::from(pc)])) {

@@ -1,7 +1,7 @@
 //! A decoded instruction. All engines execute instructions in this form.
 //!
-//! Decoding rejects codes without a meaning, because no engine can execute such codes. The documents forbid some other
-//! encodings, but the hardware would execute these encodings. `violations.rs` lists these forbidden encodings.
+//! Decoding rejects codes without a meaning, because no engine can execute codes without a meaning. Decoding accepts
+//! encodings that the documents forbid but the hardware would execute. `violations.rs` lists the forbidden encodings.
 
 use reconverge_isa::word::WordError;
 
@@ -69,7 +69,8 @@ pub(crate) struct TexRegister {
     pub(crate) temp: u8,
     /// Whether aL is added to the number.
     pub(crate) rel: bool,
-    /// The swizzle: channels for S, T, R, Q of a coordinate, or for red, green, blue, alpha of a result.
+    /// The swizzle. For a coordinate, the elements are the channels of S, T, R and Q. For a result, the elements are
+    /// the channels of red, green, blue and alpha.
     pub(crate) swizzle: [TexSwiz; 4],
 }
 
@@ -296,9 +297,9 @@ fn operand(sel: Sel, swiz: [Swiz; 3], modifier: Imod) -> Operand {
     Operand { sel, swiz, modifier }
 }
 
-/// Decodes a source. If CONST is not set and bit 7 of the address is set, the source is an inline constant. The REL bit
-/// is invalid for an inline constant, so this function ignores the REL bit (see `Violation::RelativeInline`). (CTM
-/// guide p. 26)
+/// Decodes a source. If CONST is not set and bit 7 of the address is set, the source is an inline constant. For an
+/// inline constant, the REL bit is invalid, and this function ignores the REL bit (see `Violation::RelativeInline`).
+/// (CTM guide p. 26)
 fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     match (is_const, addr & 0x80 != 0) {
         (true, _) => Source::Const { addr, rel },
@@ -307,14 +308,15 @@ fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     }
 }
 
-/// Returns the value of a seven-bit inline constant, from 2^-7 to 480. Bits 6:3 are the exponent (bias 7), and bits 2:0
-/// are the mantissa after an implicit one. Signs and infinities cannot be encoded.
+/// Returns the value of a seven-bit inline constant, from 2^-7 to 480. Bits 6:3 are the exponent with the bias 7. Bits
+/// 2:0 are the mantissa after an implicit one. Signs and infinities cannot be encoded.
 ///
-/// The documents disagree on codes whose exponent field is 0 (r500.md D4). REG and the open R500 assembler treat these
-/// codes as denormals: mantissa / 8 * 2^-6, so that code 0 is zero. Mesa's encoder treats these codes like all other
-/// codes: the mantissa follows an implicit one. So Mesa's encoder emits code 0 for 1/128. Compiled programs with known
-/// results agree only with Mesa's interpretation. So this function follows Mesa's interpretation. No known program uses
-/// codes 1 to 7. A program that multiplies 1 by inline code 0 on a real card would show the right interpretation.
+/// The documents disagree on codes whose exponent field is 0 (r500.md D4). In REG and the open R500 assembler, these
+/// codes are denormals: mantissa / 8 * 2^-6. So code 0 is zero. In Mesa's encoder, the mantissa of these codes follows
+/// an implicit one, as in all codes with a larger exponent field. So Mesa's encoder emits code 0 for 1/128. Compiled
+/// programs with known results agree only with Mesa's interpretation. So this function follows Mesa's interpretation.
+/// No known program uses codes 1 to 7. On a real card, a program that multiplies 1 by inline code 0 would show the
+/// right interpretation.
 pub const fn inline_constant(code: u8) -> f32 {
     let (exponent, mantissa) = ((code >> 3 & 0xf) as u32, (code & 7) as u32);
     f32::from_bits((exponent + 120) << 23 | mantissa << 20)

@@ -1,13 +1,13 @@
 //! The arithmetic of one lane. Each computation is a pure function.
 //!
-//! The documents describe R500 arithmetic as IEEE binary32 without denormals. The documents call the rounding of this
-//! arithmetic effectively random (CTM guide p. 41), so this project cannot reproduce the rounding of the hardware. The
-//! functions in this file follow deterministic rules, which this project calls profile R:
+//! The documents describe R500 arithmetic as IEEE binary32 without denormals. According to CTM guide p. 41, the
+//! rounding is effectively random. So this project cannot reproduce the rounding of the hardware. The functions in this
+//! file follow deterministic rules with the name *profile R*:
 //!
-//! * denormal inputs and results become zeros of the same sign, unless OMOD is disabled ([`flush`]);
-//! * products and sums are exact, OMOD scales the exact value, and the scaled value is rounded once to nearest even (an
+//! * if OMOD is not disabled, a denormal input or result becomes a zero with the sign of the denormal ([`flush`]);
+//! * products and sums are exact; OMOD scales the exact value; the scaled value is rounded once to nearest even (an
 //!   overflow returns infinity);
-//! * results of transcendental functions are rounded and flushed, and then scaled by OMOD (CTM guide p. 42);
+//! * results of transcendental functions are rounded and flushed, and OMOD scales the flushed result (CTM guide p. 42);
 //! * every NaN result is [`NAN`].
 
 use reconverge_simt::float::{flush, sum_rounded};
@@ -17,7 +17,7 @@ use crate::words::{AluResultOp, Imod, Omod, SrcpOp, Target};
 /// The NaN that arithmetic returns. (CTM guide p. 29)
 pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
-/// One term of a sum: an exact product of two singles, or a single.
+/// One term of a sum. A term is the exact product of two singles, or one single.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term(f64);
 
@@ -28,8 +28,8 @@ impl Term {
     }
 
     /// Returns the exact product a * b. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO. If `zero_wins` is
-    /// set, zero times infinity or NaN is zero (REG). The sign of that zero is the exclusive-or of the signs of the
-    /// factors (recommended, r500.md 3.5). If `zero_wins` is not set, zero times infinity or NaN is a NaN.
+    /// set, zero times infinity or NaN is zero (REG). The sign of the zero is the exclusive-or of the factors' signs
+    /// (recommended in r500.md 3.5). If `zero_wins` is not set, zero times infinity or NaN is a NaN.
     pub fn product(a: f32, b: f32, zero_wins: bool) -> Term {
         let (a, b) = (flush(a), flush(b));
         if zero_wins && (a == 0.0 || b == 0.0) {
@@ -68,8 +68,8 @@ pub fn sum(terms: &[Term], omod: Omod) -> f32 {
 
 /// Returns the sum of the terms of DP3, DP4 or D2A.
 ///
-/// The function is like [`sum`], except for one documented deviation. The deviation applies if the two largest terms
-/// cancel exactly, and the third largest term is at least 2^25 times smaller than each of these two terms. The result
+/// The function is like [`sum`], with one documented deviation. The deviation applies under two conditions: the two
+/// largest terms cancel exactly, and the third largest term is at least 2^25 times smaller than the largest. The result
 /// is then +0. (CTM guide p. 42)
 pub fn dot(terms: &[Term], omod: Omod) -> f32 {
     let mut by_size = [0.0f64; 4];
@@ -148,9 +148,9 @@ pub fn min(a: f32, b: f32) -> f32 {
     if flush(a) < flush(b) { a } else { b }
 }
 
-/// Computes A >= B ? A : B. Returns B if either operand is a NaN, or if both are zeros. The sections of the CTM guide
-/// disagree on two zeros: the opcode table (p. 28) returns A, and the floating-point note (p. 42) returns the second
-/// operand. This function follows the note.
+/// Computes A >= B ? A : B. Returns B if an operand is a NaN or if both operands are zeros. The CTM guide contradicts
+/// itself for two zeros: in the opcode table (p. 28) the result is A, and in the floating-point note (p. 42) the result
+/// is the second operand. This function follows the note.
 pub fn max(a: f32, b: f32) -> f32 {
     let (x, y) = (flush(a), flush(b));
     if x >= y && !(x == 0.0 && y == 0.0) { a } else { b }
@@ -161,7 +161,7 @@ pub fn cnd(a: f32, b: f32, c: f32) -> f32 {
     if c > 0.5 { a } else { b }
 }
 
-/// Computes C >= 0 ? A : B. -0 and denormals count as zero. (CTM guide p. 28; p. 42)
+/// Computes C >= 0 ? A : B. Treats -0 and denormals as zero. (CTM guide pp. 28 and 42)
 pub fn cmp(a: f32, b: f32, c: f32) -> f32 {
     if flush(c) >= 0.0 { a } else { b }
 }
@@ -188,13 +188,13 @@ pub fn ln2(a: f32) -> f32 {
     if a == 0.0 { f32::NEG_INFINITY } else { rounded(libm::log2(f64::from(a))) }
 }
 
-/// Computes 1 / A. The recommended result for a zero is an infinity of the same sign. (r500.md Q10)
+/// Computes 1 / A. The recommended result for a zero is an infinity with the sign of the zero. (r500.md Q10)
 pub fn rcp(a: f32) -> f32 {
     rounded(1.0 / f64::from(flush(a)))
 }
 
-/// Computes 1 / sqrt(A). Does not take the absolute value of A first. The recommended result is an infinity of the same
-/// sign for a zero, and a NaN for negative numbers. (r500.md Q10)
+/// Computes 1 / sqrt(A). Does not take the absolute value of A first. The recommended result for a zero is an infinity
+/// with the sign of the zero. The recommended result for a negative number is a NaN. (r500.md Q10)
 pub fn rsq(a: f32) -> f32 {
     let a = flush(a);
     if a == 0.0 { f32::INFINITY.copysign(a) } else { rounded(1.0 / libm::sqrt(f64::from(a))) }
@@ -216,8 +216,8 @@ fn sin_of_turns(a: f32, quarters: i64) -> f32 {
     if !a.is_finite() {
         return NAN;
     }
-    // This difference is exact, even for negative numbers. With `floor` instead of `rint`, the difference would not be
-    // exact for a small negative number, whose floor is -1.
+    // This difference is exact, even for negative numbers. With `floor` instead of `rint`, the difference would be
+    // inexact for a small negative number, because the floor of a small negative number is -1.
     let turns = f64::from(a) - libm::rint(f64::from(a));
     let nearest = libm::rint(turns * 4.0);
     let angle = (turns - nearest / 4.0) * std::f64::consts::TAU;

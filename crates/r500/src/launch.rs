@@ -1,6 +1,7 @@
-//! The state before the first instruction: inputs of the lanes, constants, textures and hardware options.
+//! The state before the first instruction: the inputs of the lanes, the constants, the textures and the hardware
+//! options.
 //!
-//! Four consecutive lanes form a quad: top left, top right, bottom left, bottom right. (docs/r500.md, Q1)
+//! Four consecutive lanes form a quad, in the order top left, top right, bottom left, bottom right. (docs/r500.md, Q1)
 
 use std::sync::Arc;
 
@@ -30,8 +31,7 @@ pub struct Input {
 pub struct Columns {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// For each of r, g, b and a, a list with one word per lane. If a list is shorter than the number of lanes, the
-    /// remaining lanes read zero.
+    /// Four lists, for r, g, b and a. A list has one word per lane. Lanes after the end of a list read zero.
     pub components: [Arc<Vec<u32>>; 4],
 }
 
@@ -40,7 +40,7 @@ pub struct Columns {
 pub struct Hardware {
     /// Number of lanes that share a program counter: a multiple of 4 from 4 to 64.
     pub group_width: usize,
-    /// Stack sizes. If this field is `None`, the sizes are those recommended for the program's flow-control mode.
+    /// Stack sizes. `None` means the sizes that are recommended for the program's flow-control mode.
     pub limits: Option<Limits>,
     /// Selects the branch-inactive lanes that prevent a BREAK or CONTINUE from jumping.
     pub scope: InhibitScope,
@@ -96,10 +96,9 @@ impl Environment {
         setup.constants.iter().chain(&self.constants).any(denormal)
     }
 
-    /// Returns whether lowering a program returns the same result for both environments. Assumes that either both
-    /// environments have denormal constants, or neither environment has denormal constants. The results are the same if
-    /// the environments differ only in constants. If two environments have equal images but do not share the images,
-    /// this function treats the environments as different.
+    /// Returns whether lowering a program has equal results for both environments. Assumes that either both
+    /// environments have denormal constants, or neither has. Environments that differ only in constants have equal
+    /// results. If the environments have equal images but do not share the images, this function returns `false`.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment { constants: _, textures, hardware } = self;
         let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {
@@ -111,8 +110,8 @@ impl Environment {
     }
 
     /// Binds the textures and float constants to a group. A constant of the environment replaces the constant of the
-    /// program with the same number. If several launches use the same group, these launches must have the same program.
-    /// The environments of these launches must [lower alike](Environment::lowers_alike).
+    /// program with the same number. Launches that reuse one group must have one common program. The environments of
+    /// such launches must [lower alike](Environment::lowers_alike).
     pub(crate) fn bind(&self, group: &mut Group) {
         let Group { setup, constants, textures, .. } = group;
         let constants = Arc::make_mut(constants);
@@ -223,10 +222,10 @@ impl Launch {
         group
     }
 
-    /// Restarts a group of this launch with other lanes. These lanes must be among the first `width` lanes. Does not
-    /// change issue counts. Sets the rows in `cleared` to zero. `cleared` need not include the rows of inputs, because
-    /// inputs overwrite those rows. Writes a column only if `reads` returns true for the row of the column. Copies the
-    /// inputs with code that is compiled for `level`.
+    /// Restarts a group of this launch with new lanes. The new lanes must be among the first `width` lanes. Does not
+    /// change issue counts. Sets the rows in `cleared` to zero. `cleared` need not include rows of inputs, because
+    /// inputs overwrite the rows of inputs. Writes a column only if `reads` returns true for the row of the column.
+    /// Copies the inputs with code that is compiled for `level`.
     pub(crate) fn restart(
         &self,
         group: &mut Group,
@@ -239,7 +238,7 @@ impl Launch {
         group.restart(lanes);
         cleared.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
-            // If the group has fewer lanes than the previous group, the inputs of the group do not overwrite all values
+            // If the group has fewer lanes than the previous group, the inputs of the group overwrite only some inputs
             // of the previous group.
             for input in &self.inputs {
                 (0..4).for_each(|channel| group.rows[usize::from(input.temp) * 4 + channel].fill(0));

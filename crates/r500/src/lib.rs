@@ -1,25 +1,25 @@
 //! The ATI R500 fragment processor, the CTM model for this processor, and the vertex unit ([`pvs`]). The documents call
 //! the fragment processor "US" (unified shader). The CTM guide calls the fragment processor "X1K FP".
 //!
-//! The table lists each module after all modules that it imports. `tests/imports.rs` checks this order. Readers can
-//! follow the same order:
+//! In the table, a module comes after all imported modules. `tests/imports.rs` checks this order. Readers can read the
+//! modules in the order of the table:
 //!
 //! | module | for |
 //! |---|---|
 //! | [`words`], [`inst`] | every bit, and the decoded instructions |
 //! | [`chip`] | the names of the chips |
 //! | [`flow`] | divergence and reconvergence of lanes: the core of the machine |
-//! | [`mod@lane`], [`operations`] | the arithmetic of one lane; the table of the operations of both units |
+//! | [`mod@lane`], [`operations`] | the arithmetic of one lane, and the table of both units' operations |
 //! | [`violations`], [`fidelity`], [`cause`] | encodings that the documents forbid, accuracy of operations, causes of traps |
 //! | [`setup`] | a program in its slots with its state registers |
 //! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | static analysis: control flow, registers that instructions read and write, findings |
 //! | [`memory`], [`texture`] | the typed buffers of the CTM model, texture fetches |
-//! | [`group`], [`outputs`] | the state of one group, and its results after the last instruction |
+//! | [`group`], [`outputs`] | the state of one group, and the results of lanes after the last instruction |
 //! | [`launch`] | the state before the first instruction |
 //! | [`mod@reference`], [`fast`] | the reference interpreter, and the fast engine that computes the same results for rows of lanes |
 //! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
 //! | [`text`] | disassembler and assembler |
-//! | [`pvs`] | the vertex unit, which has its own modules |
+//! | [`pvs`] | the vertex unit, with separate modules |
 //! | [`programs`] | a text with several programs, for either unit |
 //!
 //! Documents, as cited in comments:

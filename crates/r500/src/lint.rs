@@ -90,7 +90,7 @@ impl Violation {
     }
 }
 
-/// The findings so far. A new finding is dropped if an earlier finding has the same rule, instruction and message.
+/// The findings so far. The list contains only one finding with a certain rule, instruction and message.
 #[derive(Default)]
 struct Found(Vec<Finding>);
 
@@ -169,8 +169,8 @@ fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
 }
 
 /// Returns the possible successors of an FC instruction. Boolean constants may change, so both successors are usually
-/// possible. There is one exception: the vote depends only on a boolean constant, and the program sets the value of
-/// this constant. The function then assumes this value.
+/// possible. The exception is an instruction whose vote depends only on a boolean constant that the program sets. The
+/// function then assumes the value that the program sets.
 fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     let ways = ways(&inst.common, &fc.inst);
     let wishes = wishes(&inst.common, &fc.inst);
@@ -182,7 +182,8 @@ fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     Ways { stays: ways.stays && !all, jumps: ways.jumps && all }
 }
 
-/// Returns the slots that the program can reach if the boolean constants keep the values that the program sets.
+/// Returns the slots that the program can reach. The function assumes that boolean constants keep the values that the
+/// program sets.
 fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     let mut reached = NumberSet::new();
     let mut open = vec![u32::from(setup.start)];

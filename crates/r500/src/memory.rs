@@ -208,8 +208,8 @@ impl Bound {
         if surface.format.channels() != 1 {
             return Err(AccessError::Neighbours(surface.format));
         }
-        // The last channel receives the requested element, and the other channels receive the neighbours of this
-        // element. (CTM guide p. 6)
+        // The last channel receives the requested element. The first three channels receive the neighbours of the
+        // requested element. (CTM guide p. 6)
         let mut value = [0; 4];
         for (channel, (dx, dy)) in value.iter_mut().zip([(1, 0), (0, 1), (1, 1), (0, 0)]) {
             *channel = surface.load(&self.memory, x + dx, y + dy)?[0];

@@ -1,4 +1,4 @@
-//! Detects words that are unlikely to be fragment code, and guesses what the words are. Programs do not have a
+//! Detects words that are unlikely to be fragment code, and guesses the kind of the words. Programs do not have a
 //! signature, so a positive result is not a proof. A positive result is only a reason to check the file.
 
 use crate::inst::{WORDS, decode};
@@ -7,7 +7,7 @@ use crate::violations::violations;
 /// The likely contents of a file whose words do not look like fragment code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistaken {
-    /// Fragment code in the other byte order.
+    /// Fragment code in which the bytes of each word are in reverse order.
     OtherOrder,
     /// Code of the vertex processor, which has four words per instruction.
     Vertex,
@@ -47,7 +47,7 @@ const OPCODES: [u32; 3] = [29, 28, 2];
 /// Number of destination files: temporary, A0, two kinds of output, alternate temporary, input.
 const DESTINATIONS: u32 = 6;
 
-/// Returns whether all words can be instructions of the vertex processor. Such an instruction has one word with the
+/// Returns whether all words can be instructions of the vertex processor. A vertex instruction has one word with the
 /// opcode and the destination, followed by three source words.
 fn is_vertex_code(words: &[u32]) -> bool {
     let (instructions, rest) = words.as_chunks::<4>();

@@ -1,8 +1,8 @@
 //! The operations of the RGB unit and the alpha unit. Each row has the codes, operands, accuracy, computation, and
 //! description of one operation.
 //!
-//! The table follows the opcode tables of the CTM guide, pp. 28-29. [`mod@crate::lane`] defines the arithmetic. If a
-//! row has a code in both columns, both the RGB unit and the alpha unit have the operation.
+//! The table follows the opcode tables of the CTM guide, pp. 28-29. [`mod@crate::lane`] defines the arithmetic. The RGB
+//! unit and the alpha unit both have an operation if the row has codes in both columns.
 
 use reconverge_simt::Fidelity::{self, Approximate, Specified};
 
@@ -17,7 +17,7 @@ pub struct Operation {
     pub rgb: Option<RgbOp>,
     /// Code in the alpha unit, if that unit has the operation.
     pub alpha: Option<AlphaOp>,
-    /// Number of operands. An operation with one operand reads A, and an operation with two operands reads A and B.
+    /// Number of operands. The first operand is A, and the second is B.
     pub operands: usize,
     /// Accuracy of the value.
     pub fidelity: Fidelity,
@@ -43,8 +43,8 @@ pub enum Value {
     Transcendental(fn(f32) -> f32, Words),
     /// A dot product. ([`lane::dot`])
     Dot(Dot),
-    /// The value that the other unit computes, before OMOD and clamp. DP forwards the value of the dot product, and SOP
-    /// forwards the value of the transcendental function.
+    /// The operation returns a value that the other unit (RGB or alpha) has computed, before OMOD and clamp. DP
+    /// forwards the value of the dot product, and SOP forwards the value of the transcendental function.
     Forwarded,
 }
 
@@ -74,9 +74,9 @@ const fn row(
 
 /// All operations.
 ///
-/// If an operation chooses one of its operands, the documents define the result bit for bit. If an operation rounds,
-/// the operation follows profile R, because no document describes the rounding of the hardware. The CTM guide (p. 41)
-/// states only an error of about one bit per input.
+/// For operations that return an operand, the documents define the result bit for bit. Operations that round follow
+/// profile R, because no document describes the rounding of the hardware. The CTM guide (p. 41) states only that the
+/// error is about one bit per input.
 #[rustfmt::skip]
 pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands
@@ -143,15 +143,15 @@ impl AlphaOp {
         &OPERATIONS[ALPHA[self as usize] as usize]
     }
 
-    /// Returns whether this code is one of the functions that only the alpha unit has.
+    /// Returns whether only the alpha unit has this function.
     pub const fn is_transcendental(self) -> bool {
         matches!(self.operation().value, Value::Transcendental(..))
     }
 }
 
 impl Operation {
-    /// Returns whether the result is always one of the operands. OMOD may be disabled only for such operations. (CTM
-    /// guide p. 29)
+    /// Returns whether the result is always one of the operands. Only in this case may OMOD be disabled. (CTM guide p.
+    /// 29)
     pub const fn is_choice(&self) -> bool {
         matches!(self.value, Value::Choice(..))
     }
@@ -168,8 +168,8 @@ pub(crate) enum Unit {
 
 /// Calls `read` for each source and channel that a unit's operation reads. `wanted` states which results of the RGB
 /// unit (red, green and blue) are needed. The last argument of `read` states whether the operation reads the source in
-/// all lanes of the quad. If a unit takes its value from the other unit (SOP and DP), this function does not call
-/// `read` for this value.
+/// all lanes of the quad. An SOP or DP that forwards the value of the other unit reads no source. So the function does
+/// not call `read` for the forwarded value.
 pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut impl FnMut(Sel, Swiz, bool)) {
     let of_rgb = |number: usize, channel: usize| {
         let Operand { sel, swiz, .. } = alu.rgb.operands[number];
@@ -211,8 +211,9 @@ pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut imp
     }
 }
 
-/// Returns the sources of an operand, or `None` for a literal. The result has three parts: the address word (0 RGB, 1
-/// alpha), the numbers of the sources (0 to 2 for src0 to src2), and whether the presubtract combines these sources.
+/// Returns the sources of an operand, or `None` for a literal. The first element is the address word (0 RGB, 1 alpha).
+/// The second contains the numbers of the sources (0 to 2 for src0 to src2). The third states whether the presubtract
+/// combines the sources.
 pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'static [usize], bool)> {
     let (word, srcp_op) = match swiz {
         Swiz::R | Swiz::G | Swiz::B => (0, alu.rgb_sources.srcp_op),
@@ -228,8 +229,8 @@ pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'st
     })
 }
 
-/// Returns which of src0 to src2 an instruction reads, first for the RGB address word and then for the alpha address
-/// word. Only a source that is read can trap.
+/// Returns which of src0 to src2 an instruction reads. The first list is for the RGB address word, and the second is
+/// for the alpha address word. Only a source that the instruction reads can trap.
 pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut used = [[false; 3]; 2];
     let mut mark = |sel, swiz, _| {

@@ -1,7 +1,7 @@
 //! Results of a run: the output registers of the lanes, counts and findings.
 //!
-//! The render targets and depth have seventeen channels in total, and most programs write only a few of these channels.
-//! So the outputs are stored by channel. A channel that some lane wrote has a column with one word per lane. A channel
+//! The render targets and depth have seventeen channels in total. Most programs write only a few channels. So the
+//! outputs are stored by channel. If a lane wrote a channel, the channel has a column with one word per lane. A channel
 //! that no lane wrote does not have a column.
 
 use reconverge_simt::fidelity::Report;
@@ -22,7 +22,7 @@ pub struct LaneOutput {
     pub color: [[u32; 4]; TARGETS],
     /// Written channels of each target. Bit 0 is red.
     pub written: [u8; TARGETS],
-    /// The depth (W) output, or `None` if the lane did not write the output.
+    /// The depth (W) output. `None` if the lane did not write depth.
     pub depth: Option<u32>,
 }
 
@@ -49,8 +49,8 @@ impl LaneOutput {
 pub struct Outputs {
     lanes: usize,
     killed: LaneBits,
-    /// Columns of the outputs that some lane wrote. The columns of render targets A to D come first, followed by the
-    /// column of depth.
+    /// One column for each output that at least one lane wrote. The columns of render targets A to D come first,
+    /// followed by the column of depth.
     columns: Vec<(usize, Column)>,
 }
 
@@ -61,7 +61,7 @@ type LaneBits = Vec<u64>;
 /// Number of lanes in a word of [`LaneBits`].
 const WORD: usize = u64::BITS as usize;
 
-/// A column: the words that the lanes have written to one channel.
+/// A column contains the words that the lanes have written to a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
     /// One word per lane. The word is 0 if the lane did not write the channel. The words of the last lanes may be
@@ -306,7 +306,7 @@ impl Outcome {
     }
 }
 
-/// The summed counts of several groups, and the first finding in these groups.
+/// The sums of the counts of several groups, and the first finding in these groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
     /// Execution counts, summed over all groups.
@@ -337,7 +337,8 @@ impl Totals {
         self.finding = first(self.finding, finding);
     }
 
-    /// Adds the totals of other groups. In lane order, these groups may precede or follow the groups of `self`.
+    /// Adds the totals of other groups. In the order of lanes, the groups of `other` may precede or follow the groups
+    /// of `self`.
     pub(crate) fn add(&mut self, other: &Totals) {
         self.statistics.add(&other.statistics);
         self.report.add(&other.report);
@@ -360,7 +361,7 @@ fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    /// Returns a group with lanes 62 to 73 of a launch. Each lane except for lane 70 writes its own lane number to blue
+    /// Returns a group with lanes 62 to 73 of a launch. Each lane except lane 70 writes the number of the lane to blue
     /// of target B.
     fn group_of_twelve() -> Group {
         let setup =
@@ -379,7 +380,7 @@ mod tests {
         group
     }
 
-    /// Returns the outputs of a launch of 100 lanes in which only this group of twelve lanes has written outputs.
+    /// Returns the outputs of a launch of 100 lanes. Only the lanes of [`group_of_twelve`] have written outputs.
     fn part_of_a_run() -> Outputs {
         let group = group_of_twelve();
         let mut outputs = Outputs::new(100, [color(1, 2), color(0, 0), DEPTH].into_iter());

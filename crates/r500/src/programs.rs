@@ -1,5 +1,5 @@
-//! Assembly texts that contain several programs. Each program begins with `.program`. If `.isa` and `.chip` precede the
-//! first `.program`, these two directives apply to all programs.
+//! Assembly texts that contain several programs. Each program begins with `.program`. An `.isa` or `.chip` before the
+//! first `.program` applies to all programs.
 
 use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, name_of};
 
@@ -80,8 +80,8 @@ fn assemble_part(lines: Vec<Line<'_>>, vertex: bool) -> Result<Assembled, Vec<Di
 
 fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
     let mut parts = vec![Part::default()];
-    // `begun`: whether a program has begun, either by `.program` or by any line other than `.isa` and `.chip`. `named`:
-    // whether the program began with `.program`.
+    // `begun`: whether a program has begun. Every line except `.isa` and `.chip` begins a program. `named`: whether the
+    // program began with `.program`.
     let (mut begun, mut named) = (false, false);
     for line in lines(source) {
         let mut cursor = Cursor::new(line.2, line.1);

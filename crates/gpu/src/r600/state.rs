@@ -29,7 +29,7 @@ const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
 /// Size of the register space in bytes. A packet contains an offset of up to 16 bits, which counts words. The address
-/// of a register is this offset plus one of the addresses above. BOOL_CONST is the last of these addresses.
+/// of a register is the offset plus one of the constants above. BOOL_CONST is the largest of these constants.
 const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 
 /// The state that packets set, and the caches of programs and images.
@@ -77,8 +77,8 @@ impl DerefMut for State {
     }
 }
 
-/// Registers whose changes [`State::changes`] does not count, because each draw reads these registers again. The
-/// registers contain the addresses and sizes of constant buffers.
+/// Registers that each draw reads again. [`State::changes`] does not count changes of these registers. The registers
+/// contain the addresses and sizes of constant buffers.
 const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_BUFFER_SIZE_PS_0,
     reg::ALU_CONST_BUFFER_SIZE_VS_0,
@@ -121,8 +121,8 @@ impl State {
 
     /// Returns the range in memory from the address in a register to the end of the register's buffer. The register has
     /// the index `number` in the array of registers at `address`. The register's value counts units of 256 bytes.
-    /// Returns `None` if no relocation followed the write of the register, or if the address is past the end of the
-    /// buffer.
+    /// Returns `None` in two cases: no relocation followed the write of the register, or the address is past the end of
+    /// the buffer.
     pub(super) fn place(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.registers.place(address, number, self.nth(address, number) as usize * 256)
     }

@@ -1,8 +1,8 @@
 //! Stream-out: writes the vertices of a vertex program to buffers, primitive by primitive.
 //!
-//! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`). Sizes, strides and offsets count dwords, and
-//! stream i is written to buffer i. OpenGL 3.0, 2.15: if one of the buffers does not have room for a primitive, the
-//! primitive is not written to any buffer.
+//! The sources are Mesa's `r600_streamout.c` and `r600_shader.c` (`emit_streamout`). Sizes, strides and offsets count
+//! dwords, and stream i is written to buffer i. If one buffer does not have room for a primitive, no buffer receives
+//! the primitive (OpenGL 3.0, 2.15).
 
 use reconverge_isa::sets::SortedSet;
 use reconverge_r700::code::{CfOp, Code};
@@ -128,11 +128,11 @@ mod tests {
 
     use super::*;
 
-    /// Mesa `r600_shader.c`, `emit_streamout`: to write only y, Mesa uses elements of one dword and subtracts one from
-    /// ARRAY_BASE.
+    /// To write only y, Mesa uses elements of one dword and subtracts one from ARRAY_BASE (`r600_shader.c`,
+    /// `emit_streamout`).
     #[test]
     fn a_component_alone_goes_where_its_number_says() {
-        // MEM_STREAM0 WRITE 0 = R1.y, ELEM_SIZE 0, COMP_MASK y, ARRAY_SIZE FFF; end of program.
+        // The word is MEM_STREAM0 WRITE 0 = R1.y, with ELEM_SIZE 0, COMP_MASK y, ARRAY_SIZE FFF and END_OF_PROGRAM.
         let words = vec![0x0000_8000, 0x9020_2fff];
         let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 1);
         launch.inputs = vec![Input { gpr: 1, values: vec![[10, 11, 12, 13]].into() }];

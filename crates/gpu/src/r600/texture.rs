@@ -25,7 +25,7 @@ const SHARED_EXPONENT: u8 = 0x2b;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Resource {
     pub(super) words: [u32; 7],
-    /// Buffers to which the relocations refer: one for a vertex buffer, two for a texture.
+    /// Buffers to which the relocations refer. A vertex buffer has one relocation, and a texture has two.
     pub(super) buffers: Vec<Range<usize>>,
 }
 
@@ -256,7 +256,7 @@ const PIPES: usize = 1;
 
 impl Place {
     /// Returns the size of a level, with the padding that the tile mode of the level requires. If a level is too small
-    /// for two-dimensional tiles, this level and all later levels have one-dimensional tiles.
+    /// for two-dimensional tiles, that level and all smaller levels have one-dimensional tiles.
     fn new(tile_mode: &mut u32, width: usize, height: usize, bytes: usize) -> Place {
         let wide = (8 * BANKS).max(GROUP * BANKS / (8 * bytes));
         if *tile_mode >= 4 && (width < wide || height < 8 * PIPES) {
@@ -275,7 +275,7 @@ impl Place {
 ///
 /// If TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, filters cross the edges of a cube's faces for all values of CLAMP_X and
 /// CLAMP_Y. Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Since 2023, Mesa
-/// sets SQ_TEX_WRAP, because on a different chip of the R600 and R700 families the clamp modes have an effect.
+/// sets SQ_TEX_WRAP. The reason is that the clamp modes have an effect on another chip of the R600 and R700 families.
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
@@ -302,8 +302,7 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> Tex
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
             seamless: cube_wrap,
-            // The driver sets the same code for the magnification filter and the minification filter: Mesa,
-            // `r600_tex_filter`.
+            // Mesa sets equal codes for the magnification filter and the minification filter (`r600_tex_filter`).
             anisotropy: if is_anisotropic(12) { sampling::anisotropy(field(0, 21, 19)) } else { 0 },
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],

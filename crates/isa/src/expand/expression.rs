@@ -65,16 +65,16 @@ pub(super) enum Reach {
     /// The whole text.
     Whole,
     /// The longest expression at the start of the text. Text that is not part of the expression may follow. A binary
-    /// operator has space on both of its sides or on neither side, so `N -2` is two operands. Comparisons, `&&` and
-    /// `||` end the expression.
+    /// operator has space on both sides or on no side. So the text `N -2` is two operands. Comparisons, `&&` and `||`
+    /// end the expression.
     Within,
-    /// Like [`Reach::Within`], but an operator that is not part of the expression is directly before the expression.
-    /// The number is the precedence of this operator. The expression contains only operators with a higher precedence.
+    /// Like [`Reach::Within`], but an operator outside the expression is directly before the expression. The number is
+    /// the precedence of that operator. The expression contains only operators with a higher precedence.
     Behind(u8),
 }
 
-/// Binary operators with their precedence. If an operator begins with a shorter operator, the longer operator comes
-/// first: `<<` before `<`.
+/// Binary operators with their precedence. If one operator begins with another, the longer operator comes first: `<<`
+/// before `<`.
 #[rustfmt::skip]
 const OPERATORS: [(&str, u8); 18] = [
     ("||", 1), ("&&", 2), ("==", 6), ("!=", 6), ("<<", 8), (">>", 8), ("<=", 7), (">=", 7), ("<", 7), (">", 7),
@@ -149,7 +149,7 @@ impl Parser<'_> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// Returns the next binary operator of at least this precedence, and the position of its right side.
+    /// Returns the next binary operator with a precedence of at least `lowest`, and the position of the right operand.
     fn next_operator(&self, lowest: u8) -> Option<(&'static str, u8, usize)> {
         let rest = self.rest();
         let trimmed = rest.trim_start();
@@ -172,8 +172,8 @@ impl Parser<'_> {
             self.at = behind;
             let right = match self.binary(precedence + 1) {
                 Ok(right) => right,
-                // If the expression is part of other text, the operator and its right side may belong to that other
-                // text: `N + $r1`.
+                // Text that is not an expression may follow the expression. The operator may belong to that text: `N +
+                // $r1`.
                 Err(_) if !self.whole && self.depth == 0 => {
                     (self.at, self.names) = (before, names);
                     break;

@@ -11,7 +11,7 @@ use crate::source::{number_len, word_len};
 pub(super) struct Part {
     pub(super) at: usize,
     pub(super) len: usize,
-    /// Whether the text of the part is the same as the text of the range in the file, byte for byte.
+    /// Whether the text of the part equals the text of the range in the file, byte for byte.
     pub(super) verbatim: bool,
 }
 
@@ -37,8 +37,8 @@ impl Shown {
         Shown { text: String::new(), parts: Vec::new() }
     }
 
-    /// Returns the origin of the line without the space at its ends. If the line has several origins, the returned
-    /// range extends from the first origin to the last origin.
+    /// Returns the origin of the line. Omits space at both ends of the line. If the line has several origins, the
+    /// returned range extends from the first origin to the last origin.
     pub(super) fn all(&self) -> Part {
         let start = self.text.len() - self.text.trim_start().len();
         self.part(start, self.text.trim_end().len().max(start))
@@ -110,7 +110,7 @@ pub(super) fn label(text: &str) -> usize {
     }
 }
 
-/// Returns the texts between those commas that are outside brackets. Space at the ends of each text is removed.
+/// Splits a text at the commas that are outside brackets. Removes the space at both ends of each part.
 pub(super) fn arguments(text: &str) -> Vec<&str> {
     argument_places(text, 0).into_iter().map(|(start, end)| &text[start..end]).collect()
 }
@@ -197,7 +197,7 @@ pub(super) fn resolved(
             continue;
         }
         let rest = &text[at..];
-        // The text `\(…)` is an expression wherever it occurs.
+        // The text `\(…)` is always an expression.
         if rest.starts_with("\\(") {
             let read = expression::read(&rest[1..closing(rest)], Reach::Whole, constant);
             let read =
@@ -209,7 +209,7 @@ pub(super) fn resolved(
             continue;
         }
         let before = text[..at].bytes().next_back();
-        // Whether this position is in the middle of a longer word, such as a component, a register or a label.
+        // Whether this position is inside a word, such as a component, a register or a label.
         let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.$@%\\#".contains(&byte));
         let word = word_len(rest);
         let starts_name = word > 0 && !byte.is_ascii_digit();
@@ -241,8 +241,8 @@ pub(super) fn resolved(
         // Parentheses without an operator inside are part of the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // If an argument of a macro has replaced a part of an expression, the assembler computes the expression
-            // even if the expression contains no names. The exception is a range of R700 after a colon, such as `0-15`.
+            // The assembler also computes an expression without names if a part of the expression is an argument of a
+            // macro. The assembler does not compute a range of R700 after a colon, such as `0-15`.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)

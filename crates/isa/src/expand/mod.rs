@@ -1,9 +1,9 @@
-//! Parts of a source text that all machines share: named constants, expressions, included files, conditions, repeated
-//! lines and macros.
+//! The constructs of a source text that do not depend on the machine: named constants, expressions, included files,
+//! conditions, repeated lines and macros.
 //!
-//! [`expand`] resolves these parts. It returns a plain text for the machine's assembler and records the origin of each
-//! part of that text. [`Expanded::in_source`] uses the origins to turn a message about the plain text into a message
-//! about the source.
+//! [`expand`] resolves these constructs. The function returns a plain text for the machine's assembler and records the
+//! origin of each part of the plain text. [`Expanded::in_source`] uses the origins to turn a message about the plain
+//! text into a message about the source.
 //!
 //! ```
 //! use reconverge_isa::expand::{Given, expand};
@@ -32,7 +32,7 @@ use crate::source::{Diagnostic, DirectiveRow, SourceFile, Span, lines, suggest, 
 /// A file that a source includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Included {
-    /// Path of the file, relative to the folder of the source, as [`included_by`] returns it.
+    /// Path of the file, relative to the folder of the source. [`included_by`] returns such paths.
     pub name: String,
     /// Text of the file, or the reason why the file cannot be read.
     pub text: Result<String, String>,
@@ -41,7 +41,7 @@ pub struct Included {
 /// Included files and constants for the expansion of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// The files that the source includes, and the files that those files include.
+    /// The files that the source includes, directly or through other included files.
     pub files: Vec<Included>,
     /// Definitions of constants. `NAME` defines the value 1, and `NAME=EXPRESSION` defines the value of the expression.
     pub defines: Vec<String>,
@@ -85,7 +85,7 @@ enum Directive {
     EndIf,
 }
 
-/// Returns the directive at the start of a line, its name, and the rest of the line.
+/// Returns the directive at the start of a line, the name of the directive, and the text after the name.
 fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     let line = line.trim_start();
     if !line.starts_with('.') {
@@ -97,14 +97,14 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     Some((*found, name, rest))
 }
 
-/// Returns whether a text contains anything that must be expanded. For a text without macros and repetitions, such as a
-/// listing, this search is the only cost of the expansion.
+/// Returns whether a text contains anything that must be expanded. For a text without constructs (a listing, for
+/// example), the expansion costs only this search.
 fn has_any(source: &str) -> bool {
     source.contains("\\(") || without_mark(source).split('\n').any(|line| directive(line).is_some())
 }
 
-/// Returns the paths of the files that `text` includes. `of` is the path of the file that contains `text`. For the
-/// source itself, `of` is empty. All paths, including `of`, are relative to the folder of the source.
+/// Returns the paths of the files that `text` includes. `of` is the path of the file that contains `text`. If `text` is
+/// the source, `of` is empty. All paths, including `of`, are relative to the folder of the source.
 pub fn included_by(text: &str, of: &str) -> Vec<String> {
     let name = |(_, line)| match directive(line) {
         Some((Directive::Include, _, rest)) => Some(beside(of, quoted(rest)?)),
@@ -150,7 +150,7 @@ pub struct ConstantAt {
     pub value: Value,
     /// Span of the directive.
     pub span: Span,
-    /// The included file that contains the directive. The value is `None` if the source itself contains the directive.
+    /// The included file that contains the directive. `None` if the directive is in the source.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -161,24 +161,26 @@ struct Piece {
     part: Part,
 }
 
-/// Origin of lines: the source, an included file, or one use of a macro or repetition.
+/// The origin of lines. The origin is the source, an included file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// Description of the context, such as `in the macro m,`. In a message, the line number after the description is
-    /// the line that includes the file, or that uses the macro or repetition. The description is empty for the source.
+    /// Description of the context, such as `in the macro m,`. In a message, a line number follows the description. The
+    /// number is the line that includes the file or uses the macro or repetition. The description is empty for the
+    /// source.
     what: String,
     /// Index of the file that contains the context's lines. The source has index 0.
     file: usize,
-    /// The enclosing context, and a part of the enclosing context's file. This part is the text that includes the file
-    /// of this context, or that uses the macro or repetition of this context.
+    /// The enclosing context, and a part of the enclosing context's file. This part includes the file, or uses the
+    /// macro or repetition, to which this context belongs.
     parent: Option<(usize, Part)>,
 }
 
-/// Resolves constants, expressions, included files, conditions, repetitions and macros of a source. Returns `None` if
-/// the source contains none of these constructs and is plain text.
+/// Resolves constants, expressions, included files, conditions, repetitions and macros of a source. Returns `None` for
+/// a source without constructs.
 ///
 /// # Errors
-/// Returns all mistakes in these constructs, with positions in the source or in an included file.
+/// If constructs contain mistakes, returns all mistakes. Each mistake has a position in the source or in an included
+/// file.
 pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagnostic>> {
     if given.defines.is_empty() && !has_any(source) {
         return Ok(None);
@@ -233,8 +235,8 @@ impl Expanded {
         }
     }
 
-    /// Converts an offset in the plain text to an offset in the source. For a line of a macro or of an included file,
-    /// the function returns the offset of the source line that uses the macro or includes the file.
+    /// Converts an offset in the plain text to an offset in the source. If the offset is in a macro or an included
+    /// file, the result is the offset of the source line that uses the macro or includes the file.
     pub fn offset_in_source(&self, offset: usize) -> usize {
         let (mut context, span) = self.origin(Span::new(offset, offset));
         let mut at = span.start;
@@ -249,8 +251,8 @@ impl Expanded {
         &self.constants
     }
 
-    /// Returns the parts of the source that were replaced, each with its replacement. The parts are in the order of the
-    /// plain text. Parts of included files and macros are not returned.
+    /// Returns each part of the source that the expansion replaced, with the replacement. The parts are in the order of
+    /// the plain text. Parts of included files and macros are not returned.
     pub fn replaced(&self) -> impl Iterator<Item = (Span, &str)> {
         let ends = self.pieces.iter().skip(1).map(|piece| piece.start).chain([self.text.len()]);
         let own = |piece: &Piece| piece.context == 0 && !piece.part.verbatim;
@@ -259,7 +261,7 @@ impl Expanded {
         })
     }
 
-    /// Returns the origin of a part of the plain text: the context, and the span in the context's file.
+    /// Returns where a part of the plain text comes from: the context, and the span in the context's file.
     fn origin(&self, span: Span) -> (usize, Span) {
         let index = self.pieces.partition_point(|piece| piece.start <= span.start);
         let Some(piece) = index.checked_sub(1).map(|index| self.pieces[index]) else {
@@ -281,8 +283,8 @@ impl Expanded {
         (piece.context, Span::new(start, end.max(start)))
     }
 
-    /// Adds two facts to a message: the file that contains the message's line, and the uses of macros and files that
-    /// lead to this line.
+    /// Adds to a message the file that contains the message's line. Also adds the uses of macros and included files
+    /// that lead to the line.
     fn placed(&self, mut diagnostic: Diagnostic, context: usize) -> Diagnostic {
         let file = self.contexts[context].file;
         if file > 0 {
@@ -336,7 +338,7 @@ fn whole(text: &str) -> Vec<Line> {
 /// A macro.
 #[derive(Clone, Debug)]
 struct Macro {
-    /// Parameters, each with its default text if it has one.
+    /// Names of the parameters. A parameter can have a default text.
     parameters: Vec<(String, Option<String>)>,
     lines: Vec<Line>,
     file: usize,
@@ -363,15 +365,15 @@ const DEPTH: usize = 64;
 /// Number of errors after which no more lines are read.
 const MOST_ERRORS: usize = 20;
 
-/// State of one branch of a condition (`.if`, `.elif` or `.else`).
+/// State of a branch (`.if`, `.elif` or `.else`) of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Branch {
     /// The assembler reads the lines of this branch.
     Taken,
     /// The assembler skips the lines of this branch. The assembler may read the lines of a later branch.
     Not,
-    /// The assembler skips the lines of this branch and of all later branches. The reason is that the assembler has
-    /// read an earlier branch, or that the assembler also skips the enclosing lines.
+    /// The assembler skips this branch and all later branches of the condition. Either the assembler has read an
+    /// earlier branch, or the assembler skips the lines around the condition.
     Done,
 }
 
@@ -389,8 +391,8 @@ impl Expander<'_> {
         usize::try_from(EXPANSION.get().saturating_sub(self.used)).unwrap_or(usize::MAX)
     }
 
-    /// Adds `bytes` bytes and one line to the total, and returns whether the total is within the limit. If this call is
-    /// the first that exceeds the limit, the function reports an error. After an error, no more lines are read.
+    /// Adds `bytes` bytes and one line to the total. Returns whether the total is within the limit. If this call is the
+    /// first that exceeds the limit, the function reports an error. After an error, no more lines are read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {
@@ -576,7 +578,7 @@ impl Expander<'_> {
         known == (name == ".ifdef")
     }
 
-    /// Returns the name at byte `start` of a line, and the position after the name and an optional comma.
+    /// Returns the name at byte `start` of a line. Also returns the position after the name and the optional comma.
     fn name<'l>(
         &mut self,
         line: &'l Line,
@@ -751,7 +753,7 @@ impl Expander<'_> {
         }
     }
 
-    /// Returns lines with their parameters filled in, or `None` if these lines exceed the limit.
+    /// Replaces the parameters in lines. Returns `None` if the resulting lines exceed the limit.
     fn filled(
         &mut self,
         lines: &[Line],
@@ -770,7 +772,7 @@ impl Expander<'_> {
         Some(all)
     }
 
-    /// Expands a line without a directive: a use of a macro, or text for the machine.
+    /// Expands a line without a directive. The line is a use of a macro or a text for the machine's assembler.
     fn plain(&mut self, Line { shown: line, comment }: &Line, context: usize, part: Part) {
         let label = line::label(&line.text);
         let rest = &line.text[label..];
@@ -824,7 +826,8 @@ impl Expander<'_> {
         };
         let Some(lines) = self.filled(&found.lines, &values, parent, part) else { return };
         let unknown = lines.iter().find_map(|line| line::unknown_parameter(&line.shown));
-        // Macros and repetitions inside this macro have their own parameters. These parameters are filled in later.
+        // A macro or repetition inside this macro has separate parameters. The assembler replaces the parameters of the
+        // inner macro or repetition later.
         let inner = lines.iter().any(|line| {
             matches!(directive(&line.shown.text), Some((Directive::Macro | Directive::Repeat, ..)))
         });
@@ -845,8 +848,8 @@ impl Expander<'_> {
     fn write(&mut self, line: &Shown, comment: Option<&Shown>, context: usize, part: Part) {
         let known = |name: &str| self.constants.get(name).copied();
         let resolved = match line::resolved(line, &known, &self.aliases, self.left()) {
-            // The comment is kept, because a machine may read it: in latte-assembler's sources, comments contain data
-            // that the program needs.
+            // The comment is kept, because a machine's assembler may read it. In sources of latte-assembler, comments
+            // contain data that the program needs.
             Ok(resolved) => match comment {
                 Some(comment) => resolved.followed_by(comment),
                 None => resolved,
@@ -862,7 +865,7 @@ impl Expander<'_> {
             resolved.parts.iter().map(|(start, part)| Piece { start: base + start, context, part: *part });
         out.pieces.extend(pieces);
         out.text.push_str(&resolved.text);
-        // The end of the line also has an origin, because messages about missing text point at the end of the line.
+        // Messages about missing text point at the end of the line, so the end also has an origin.
         let end = resolved.part(resolved.text.len(), resolved.text.len());
         out.pieces.push(Piece { start: out.text.len(), context, part: end });
         out.text.push('\n');

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use super::{Entry, Fault};
 use crate::state::State;
 
-/// The result of [`enter`] after a fault. This result cannot be a result of generated code, because results of
-/// generated code have only 32 bits.
+/// The result of [`enter`] after a fault. Generated code never returns this value, because results of generated code
+/// have only 32 bits.
 const FAULT: u64 = 1 << 32;
 
 /// State from which a call continues after a fault. [`enter`] and the handler write this state.
@@ -47,8 +47,8 @@ pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> 
     Err(Fault { address, instruction })
 }
 
-/// Calls generated code. Before the call, this function saves the registers that a function must preserve, and the
-/// state that the handler needs to return to the caller.
+/// Calls generated code. Before the call, this function saves the registers that a function must preserve. The function
+/// also saves the state with which the handler returns to the caller.
 ///
 /// # Safety
 /// The caller must meet the requirements of the called code. In addition, `recovery` must be writable until this
@@ -94,8 +94,8 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
 #[derive(Debug)]
 pub(crate) struct Watched(&'static Slot);
 
-/// The addresses of a range of code, or zeros. Slots form a list that only grows, because the handler can read the list
-/// at any time, without a lock.
+/// The addresses of a range of code, or zeros. Slots form a list. The handler can read the list at any time without a
+/// lock, so the list only grows.
 #[derive(Debug, Default)]
 struct Slot {
     used: AtomicBool,
@@ -142,8 +142,8 @@ impl Drop for Watched {
     }
 }
 
-/// Returns whether an address is in generated code. For the code that the current thread runs, the result is right,
-/// because this code stays in the list during the run.
+/// Returns whether an address is in generated code. Code that the current thread runs stays in the list during the run.
+/// So the result is right for that code.
 fn is_code(address: usize) -> bool {
     slots().any(|slot| {
         let end = slot.end.load(Ordering::Acquire);
@@ -161,7 +161,7 @@ struct Before {
     action: UnsafeCell<MaybeUninit<libc::sigaction>>,
 }
 
-// SAFETY: the action is written once, before `known` is set, and is only read afterwards.
+// SAFETY: one thread writes the action and then sets `known`. Afterwards, threads only read the action.
 unsafe impl Sync for Before {}
 
 impl Before {
@@ -176,7 +176,7 @@ impl Before {
 }
 
 /// Installs the handler, once per process. If the program installs another handler later, the later handler gets faults
-/// first. The later handler must pass faults that it does not handle to this handler, as is usual for signal handlers.
+/// first. As is usual for signal handlers, the later handler must pass unknown faults to this handler.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -188,8 +188,8 @@ pub(crate) fn install() {
                 action.sa_sigaction = handler as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
                 libc::sigemptyset(&raw mut action.sa_mask);
-                // The previous action is read before the new action is set, so that the previous action is available if
-                // a fault occurs between the two calls.
+                // This call reads the previous action, and the next call sets the new action. So the previous action is
+                // known if a fault occurs between the calls.
                 if libc::sigaction(*signal, std::ptr::null(), (*before.action.get()).as_mut_ptr()) == 0 {
                     before.known.store(true, Ordering::Release);
                     libc::sigaction(*signal, &raw const action, null_mut());
@@ -210,7 +210,7 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
     if info.si_code > 0 && is_code(instruction) {
         let recovery = INNERMOST.get();
         if !recovery.is_null() {
-            // SAFETY: `call` is waiting for the code, and `enter` has filled in the recovery of this call.
+            // SAFETY: `call` waits for the code, and `enter` has filled in the recovery.
             let recovery = unsafe { &mut *recovery };
             // SAFETY: the signal is a memory fault, so the information has an address.
             recovery.fault = [unsafe { info.si_addr() } as usize, instruction];
@@ -223,7 +223,7 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
     let before = BEFORE[number].get();
     match before {
         Some(before) if before.sa_sigaction != libc::SIG_DFL && before.sa_sigaction != libc::SIG_IGN => {
-            // SAFETY: the action has the signature that its flags indicate.
+            // SAFETY: the flags of the action indicate the signature of the action's function.
             unsafe {
                 if before.sa_flags & libc::SA_SIGINFO != 0 {
                     type Long = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
@@ -243,7 +243,8 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
             // changes the handler of the signal.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             if info.si_code <= 0 {
-                // SAFETY: the call sends a signal to this thread, which receives the signal when the handler returns.
+                // SAFETY: the call only sends a signal to this thread. The thread receives the signal when the handler
+                // returns.
                 unsafe { libc::raise(signal) };
             }
         }

@@ -1,5 +1,5 @@
-//! Operations other than arithmetic. These operations compute lane sets, predicate bits and the ALU result. These
-//! operations also record which outputs the lanes have written, and read values of other lanes in a quad.
+//! Operations other than arithmetic. Some operations compute lane sets, predicate bits and the ALU result. Some
+//! operations record which outputs the lanes have written. Some operations read values of neighbouring lanes in a quad.
 
 use std::marker::PhantomData;
 
@@ -45,7 +45,8 @@ fn comparing<W: Wide, const OP: u8>(wide: W, lanes: &Lanes<'_>, operation: &Oper
     Mask(bits)
 }
 
-/// Returns a word per lane: all ones if the comparison with zero holds, otherwise zero.
+/// Compares the word of each lane with zero. Returns a word per lane: all bits are 1 if the comparison is true, and 0
+/// otherwise.
 #[inline(always)]
 fn compared<const OP: u8>(words: &Words) -> Words {
     let mut result = [0; CHUNK];
@@ -91,7 +92,7 @@ impl<const OP: u8> Body for AluResult<OP> {
 }
 
 /// Computes a kernel's result, compares the result with zero, and writes the outcome to the ALU result. The kernel's
-/// result itself is not stored, because no other operation reads it.
+/// result is not stored, because no operation reads the result later.
 pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
 
 impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {

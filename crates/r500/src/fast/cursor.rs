@@ -23,8 +23,8 @@ pub(super) enum Stop {
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// Of the groups that run together, only some jump at the next instruction. The mask holds the lanes of the groups
-    /// that jump.
+    /// At the next instruction, some groups jump, and some groups do not jump. The mask contains the lanes of the
+    /// groups that jump.
     Apart(Mask),
     /// The running groups have reached the slot at which other groups wait.
     Met,
@@ -35,7 +35,7 @@ pub(super) enum Stop {
 pub(super) struct Company {
     /// The lanes of all groups, including the waiting groups.
     pub(super) all: Mask,
-    /// The slot at which some groups wait, or [`NOWHERE`] if no group waits.
+    /// The slot at which groups wait. [`NOWHERE`] if no group waits.
     pub(super) waiting: u16,
 }
 
@@ -52,7 +52,7 @@ enum Flowed {
     Trap(Cause),
 }
 
-/// The state of one or several groups while the blocks of the program run.
+/// The state of one or several groups during the run of a program's blocks.
 pub(super) struct Cursor<'a> {
     pub(super) lowered: &'a Lowered,
     level: Level,
@@ -69,7 +69,7 @@ pub(super) struct Cursor<'a> {
     all: Mask,
     /// Number of groups that run together.
     groups: u64,
-    /// The slot at which other groups wait, or [`NOWHERE`] if no group waits.
+    /// The slot at which groups wait to run together with these groups. [`NOWHERE`] if no group waits.
     waiting: u16,
     /// Whether operations may write all lanes of the chunks that the group uses.
     whole: bool,
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
             ..
         } = group;
         let (all, lowered) = (*all, &*fast.lowered);
-        // SAFETY: the operations that run on these lanes were lowered with this layout.
+        // SAFETY: all operations that run on `lanes` were lowered with the layout of the program.
         let mut lanes = unsafe {
             Lanes::new(
                 rows.with_room_mut(),
@@ -144,8 +144,8 @@ impl<'a> Cursor<'a> {
             )
         };
         lanes.choose(Set::ALL, all);
-        // Operations may write all lanes of a chunk only if the chunk does not contain lanes of other groups. A quad
-        // can also contain lanes that were never launched. The values of such lanes must not change.
+        // Operations may write all lanes of a chunk only if no lane of the chunk belongs to a waiting group. A quad can
+        // also contain lanes that were never launched. The values of lanes that were never launched must not change.
         let others = company.map_or(Mask::NONE, |company| company.all - all);
         let whole = all.count().is_multiple_of(4) && (lanes.reach() & others).is_empty();
         Cursor {
@@ -183,7 +183,7 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(Arrival { inside, chained })
     }
 
-    /// Runs the current block from its start. If the whole block cannot run, runs only one instruction of the block.
+    /// Runs the current block from its start. If the block cannot run as a whole, runs one instruction of the block.
     #[inline(always)]
     pub(super) fn run<O: Observer>(
         &mut self,
@@ -213,8 +213,8 @@ impl<'a> Cursor<'a> {
         if self.flow.active() != self.active {
             self.choose_active(self.flow.active());
             if self.has_code {
-                // The row of active lanes is written only if the program has compiled code, because only compiled code
-                // reads this row.
+                // Only compiled code reads the row of active lanes. So this function writes the row only if the program
+                // has compiled code.
                 choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
             }
         }
@@ -231,7 +231,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Clears the active lanes, so that the next [`activate`](Self::activate) writes the row of active lanes again.
+    /// Clears the active lanes. So the next call of [`activate`](Self::activate) writes the row of active lanes.
     pub(super) fn forget_active(&mut self) {
         self.choose_active(Mask::NONE);
     }
@@ -284,7 +284,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Executes the end of block `number` and finds the next block. Compiled code has run the operations of the block.
-    /// If compiled code has counted the block's flow instruction, `taken` holds the lanes that vote to jump.
+    /// If compiled code has counted the flow instruction of the block, `taken` contains the lanes that vote to jump.
     pub(super) fn continue_after(&mut self, number: u32, taken: Option<Mask>) -> ControlFlow<Stop> {
         self.number = number;
         let block = &self.lowered.blocks[number as usize];
@@ -406,8 +406,8 @@ impl<'a> Cursor<'a> {
         self.lane_instructions += instructions * self.members;
     }
 
-    /// Runs one instruction of a block. The cursor calls this function if the group is inside the block, or if the
-    /// instruction budget is too small for the whole block.
+    /// Runs one instruction of a block. The cursor calls this function in two cases: the group is inside the block, or
+    /// the instruction budget is too small for the block.
     #[inline(always)]
     fn part<O: Observer>(
         &mut self,
@@ -468,15 +468,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode, such an
-    /// instruction traps before the instruction changes anything. The reference interpreter also traps before the
-    /// instruction changes anything.
+    /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode, a flow
+    /// instruction that reads an invalid ALU result traps before it changes any state. The reference interpreter
+    /// behaves in the same way.
     #[inline(always)]
     fn is_stale(&self, step: &flow::Step) -> bool {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()
     }
 
-    /// Returns the reason to stop before a flow instruction, or `None` if the cursor does not stop.
+    /// Returns the reason for which the cursor stops before a flow instruction. `None` if the cursor does not stop.
     #[inline(always)]
     fn leaves(&self, step: &flow::Step) -> Option<Stop> {
         if self.is_stale(step) {

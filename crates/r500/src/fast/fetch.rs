@@ -27,7 +27,7 @@ impl Body for Fetched {
         if fetching == 0 {
             return;
         }
-        // A group of R520 has 16 lanes, so the group uses only one chunk of each row.
+        // A group of R520 has 16 lanes. So the group uses only one chunk of each row.
         if lanes.chunks().end == 1 {
             run::<W, CHUNK>(wide, lanes, fetch, fetching);
         } else {
@@ -93,7 +93,8 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
 fn flat<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) -> u64 {
     let Some([r, g, b, a]) = fetch.flat else { return fetching };
     let [s, t, _, q] = fetch.src;
-    // These rows are not initialized here, because clearing rows takes as long as reading eight texels.
+    // The function does not initialize these rows, because the initialization would take as long as reading eight
+    // texels.
     let mut projected: [[u32; N]; 2];
     let projects = fetch.op == TexOp::PROJ;
     let of_projected = if projects {
@@ -197,8 +198,8 @@ fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32;
 }
 
 /// Returns the differences between the coordinates of the neighbouring pixel and the coordinates of this pixel. The
-/// coordinates of the neighbouring pixel are sums of coordinates and derivatives. These sums and the differences are
-/// rounded as in the reference interpreter.
+/// coordinates of the neighbouring pixel are sums of coordinates and derivatives. The function rounds sums and
+/// differences like the reference interpreter.
 fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut steps = one_step_on(coordinates, derivatives);
     for (steps, coordinates) in steps.iter_mut().zip(coordinates) {

@@ -117,8 +117,8 @@ mod tests {
         }
     }
 
-    /// Compares the fast path with the lane function for every 4099th bit pattern, for all bit patterns near those in
-    /// `centres`, and for special values.
+    /// Compares the fast path with the lane function for every 4099th bit pattern, for all bit patterns near an element
+    /// of `centres`, and for special values.
     fn compare<F: Function>(name: &str, centres: &[u32]) {
         let specials =
             [0u32, 1, 0x7f_ffff, 0x80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffff];

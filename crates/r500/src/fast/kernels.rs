@@ -1,9 +1,10 @@
 //! Kernels: arithmetic on a chunk of lanes.
 //!
-//! [`mod@crate::lane`] defines the results, and tests compare each kernel bit for bit with the corresponding function
-//! in [`mod@crate::lane`]. Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use this
-//! instruction. Otherwise, kernels compute a double that is rounded to odd, and round the double to a single. The fast
-//! path of a kernel detects the few lanes whose results could be wrong, and [`crate::lane`] recomputes these lanes.
+//! [`mod@crate::lane`] defines the results. Tests compare each kernel bit for bit with the function of that module.
+//! Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use that instruction. On any
+//! other host, kernels first round the sum to odd, in double precision. Kernels then round the double to a single. The
+//! fast path of a kernel detects the few lanes with possibly wrong results. [`crate::lane`] recomputes the lanes with
+//! possibly wrong results.
 
 use std::marker::PhantomData;
 
@@ -33,7 +34,7 @@ pub(super) trait Kernel {
     fn chunk<W: Wide>(wide: W, operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
 }
 
-/// Applies a kernel to the first `N` channels of an operation. Reads all channels before it writes any channel. `CLAMP`
+/// Applies a kernel to the first `N` channels of an operation. Reads all channels before the first write. `CLAMP`
 /// clamps the results. `BLEND` writes only the lanes of the operation's set.
 pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bool>(PhantomData<K>);
 
@@ -80,11 +81,11 @@ pub(super) fn flushed(x: u32) -> u32 {
     if x & EXPONENT == 0 { x & SIGN } else { x }
 }
 
-/// Returns a result of arithmetic in canonical form: a denormal becomes zero, and a NaN becomes the machine's NaN.
+/// Converts a result of arithmetic to canonical form. A denormal becomes zero, and a NaN becomes the machine's NaN.
 #[inline(always)]
 fn normalised(x: f32) -> u32 {
-    // This code uses integer instructions, so that the compiler can turn loops over lanes into vector code. A DP3 of 64
-    // lanes then takes 171 ns instead of 247 ns.
+    // Because of the integer instructions, the compiler can turn loops over lanes into vector code. A DP3 of 64 lanes
+    // then takes 171 ns instead of 247 ns.
     let bits = x.to_bits();
     if (bits & !SIGN) as i32 > EXPONENT as i32 { NAN.to_bits() } else { flushed(bits) }
 }
@@ -128,8 +129,8 @@ fn number<const FLUSH: bool>(x: u32) -> f32 {
     f32::from_bits(if FLUSH { flushed(x) } else { x })
 }
 
-/// Returns the factors of a product. If `ZERO_WINS` is set, adjusts the factors so that the product of a zero with an
-/// infinity or a NaN is zero.
+/// Returns the factors of a product. If `ZERO_WINS` is set and one factor is zero, changes the factors so that the
+/// product is zero. The second factor may be an infinity or a NaN.
 #[inline(always)]
 fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f32) {
     let (a, b) = (number::<FLUSH>(a), number::<FLUSH>(b));
@@ -141,8 +142,8 @@ fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f3
     }
 }
 
-/// Rounds a sum to odd. `error` is the rounding error of the sum. If the returned double is then rounded to a single,
-/// the single equals the exact sum rounded once. (simt::float::sum_rounded)
+/// Rounds a sum to odd. `error` is the rounding error of the sum. Rounding the returned double to a single gives the
+/// exact sum rounded once. (simt::float::sum_rounded)
 #[inline(always)]
 fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
@@ -152,12 +153,11 @@ fn to_odd(sum: f64, error: f64) -> f64 {
     f64::from_bits(bits.wrapping_add(away))
 }
 
-/// Computes A * B + C. `SCALED`: OMOD of some channel is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the sign
-/// of the product or of the addend is flipped.
+/// Computes A * B + C. `SCALED`: the OMOD of at least one channel is not ×1. `FLUSH`: a source may be a denormal.
+/// `FLIP`: the sign of the product or of the addend is flipped.
 pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
-/// The variant of [`Mad`] without assumptions about its sources: the sources may be denormals, and their signs may be
-/// flipped.
+/// The most general variant of [`Mad`]. The sources may be denormals. The operation may flip the signs of the sources.
 pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
 
 impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
@@ -170,8 +170,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     fn chunk<W: Wide>(_: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
-            // One factor and the addend are scaled before the multiply-add. The scaling is exact unless the exponent of
-            // a scaled value leaves the range.
+            // `multiply_add` first scales one factor and the addend. The scaling is exact if the exponents of the
+            // scaled values stay in range.
             let sum = Sum {
                 flip: FLIP.then_some([product, addend]),
                 flush: FLUSH,
@@ -181,8 +181,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
             };
             let (result, exception) = multiply_add(&src, sum);
             if SCALED && exception {
-                // Only this slow path needs the sources in memory, so the slow path copies the sources. Without the
-                // copy, the compiler would also store the sources in memory on the fast path.
+                // This slow path copies the sources, because only the slow path needs sources in memory. Without the
+                // copy, the fast path would also store the sources in memory.
                 let copy = [src[0], src[1], src[2]];
                 let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
                 return *std::hint::black_box(&exact);
@@ -210,7 +210,7 @@ impl Kernel for Move {
 
     #[inline(always)]
     fn chunk<W: Wide>(wide: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
-        // For several channels, a plain loop over lanes would take three times as long as this code.
+        // A plain loop over lanes would take three times as long for an operation with several channels.
         let eight = wide.eight();
         let mut result = [0; CHUNK];
         let (words, results) = (src[0].as_chunks().0, result.as_chunks_mut().0);
@@ -318,7 +318,7 @@ lanewise! {
 }
 
 lanewise! {
-    /// [`lane::cmp`]: C counts as zero or more if it is above the largest negative number that is not a denormal.
+    /// [`lane::cmp`]: C is zero or more if C is above the largest negative number that is not a denormal.
     Cmp(3), |operation, src| {
         let first = f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
         scaled(chosen(first, src[0], src[1]), operation.omod, operation.scale)
@@ -341,7 +341,7 @@ lanewise! {
 }
 
 lanewise! {
-    /// Returns the source with its sign bit cleared and all other bits unchanged.
+    /// Clears the sign bit of the source. Does not change the lower 31 bits.
     Magnitude(1), |_operation, src| src[0] & !SIGN
 }
 
@@ -374,9 +374,9 @@ impl Kernel for Rsq {
 /// wrong.
 ///
 /// The first step from an approximation leaves a relative error below 2^-21. The second step adds a correction. The
-/// error of this correction is below 2^-43 of the result. The function checks an interval around the result. Each end
-/// of the interval differs from the result by 2^-41 of the result: four times the bound of the correction's error. The
-/// result is right if both ends of the interval round to the same single.
+/// error of the correction is below 2^-43 of the result. The function checks an interval around the result. The
+/// distance from the result to each end is 2^-41 of the result, which is four times the bound of the error. If both
+/// ends round to one single, that single is right.
 #[inline(always)]
 fn near_roots<W: Wide>(wide: W, numbers: &Words, scale: f32) -> Option<Words> {
     const SLACK: f32 = 1.0 / (1u64 << 41) as f32;
@@ -421,7 +421,7 @@ fn roots(numbers: &Words, omod: Omod, scale: f32) -> Words {
     result
 }
 
-/// A term of a dot product: the product of a channel's first two sources, or a channel's third source.
+/// A term of a dot product. A term is the product of a channel's first two sources, or the third source of a channel.
 #[derive(Clone, Copy)]
 enum Kind {
     Product,
@@ -440,8 +440,8 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let scale = f64::from(operation.scale);
-        // The code of the two cases does not use a common closure, because the compiler does not always compile such a
-        // closure for the vector level.
+        // Both cases call `dot` separately. The compiler would not always compile a common closure for the vector
+        // level.
         if W::FUSED {
             dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, |lanes, chunk| {
                 sums_of_singles::<W, TERMS, ADDEND>(wide, lanes, operation, chunk)
@@ -466,8 +466,8 @@ impl<const ZERO_WINS: bool, const FLUSH: bool> Body for DotOfTwo<ZERO_WINS, FLUS
     }
 }
 
-/// Computes a dot product that reads `READ` terms. All further terms are zero. `sums` returns possible results of a
-/// chunk, and whether any of these results may be wrong.
+/// Computes a dot product that reads `READ` terms. All terms after these are zero. `sums` returns the sums of a chunk,
+/// and whether one of the sums may be wrong.
 #[inline(always)]
 fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     lanes: &mut Lanes<'_>,
@@ -491,8 +491,8 @@ fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WIN
     }
 }
 
-/// For each of the two factors of a term, returns the row of the factor and the sign bit to flip. For an addend,
-/// returns the row and the sign bit of the addend twice.
+/// Returns the row and the sign bit to flip for each factor of a term. If the term is an addend, both elements are for
+/// the addend.
 #[inline(always)]
 fn rows_of<const ADDEND: bool>(operation: &Operation, term: usize) -> [(Place, u32); 2] {
     let Channel { src, flip, .. } = &operation.channels[term & 3];
@@ -546,11 +546,11 @@ fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     terms
 }
 
-/// Returns sums in double precision, and whether any of these sums may be wrong.
+/// Returns sums in double precision. Also returns whether one of the sums may be wrong.
 ///
-/// The error of a sum in double precision is below 2^-50 of the total magnitude of its terms. If both ends of this
-/// error interval round to the same single, the sum is right. The documents describe a deviation of dot products from
-/// the exact sum. This deviation can occur only if the sum is at most 2^-24 of the total magnitude.
+/// The error of a sum in double precision is below 2^-50 of the total magnitude of the terms. If both ends of this
+/// error interval round to one single, the sum is right. The documents describe a deviation of dot products from the
+/// exact sum. The deviation can occur only if the sum is at most 2^-24 of the total magnitude.
 #[inline(always)]
 fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     src: &[[Words; 2]; TERMS],
@@ -567,7 +567,7 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         }
         let slack = size * (1.0 / (1u64 << 50) as f64);
         let (low, high) = (((sum - slack) * scale) as f32, ((sum + slack) * scale) as f32);
-        // This expression is also true if a bound is a NaN, because a NaN differs from every number and from itself.
+        // A NaN is not equal to any number or NaN. So the expression is also true if a bound is a NaN.
         unlike |= u32::from(!(low == high));
         cancelled |= u64::from((sum.abs() <= size * (1.0 / (1u64 << 24) as f64)) & (size != 0.0));
         result[lane] = flushed(((sum * scale) as f32).to_bits());
@@ -578,12 +578,12 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
 /// Computes sums in singles, together with the rounding errors of the sums. Returns the sums, and whether any of the
 /// sums may be wrong. For a DP3 of 64 lanes, singles take 88 ns, and doubles take 171 ns.
 ///
-/// The rounding errors of products and sums of singles are singles, unless an exponent leaves the range. The sum of
-/// these rounding errors is less than 2^-21 of the total magnitude of the terms. The sum of the rounding errors itself
-/// has an error of less than 2^-43 of the total magnitude. The function checks an interval around the result. Each end
-/// of the interval differs from the result by 2^-42 of the total magnitude: twice the bound of that error. The result
-/// is right if both ends of the interval round to the same single. If the product of a zero and an infinity or a NaN
-/// should be zero, this function nevertheless computes a NaN.
+/// The rounding errors of products and sums of singles are singles, unless an exponent leaves the range. The function
+/// adds the sum of the rounding errors to the result. The sum of the rounding errors is less than 2^-21 of the total
+/// magnitude of the terms. The error of this sum is less than 2^-43 of the total magnitude. The function checks an
+/// interval around the result. The distance from the result to each end is 2^-42 of the total magnitude, which is twice
+/// the bound of the error. If both ends round to one single, that single is right. For the product of a zero and an
+/// infinity or a NaN, this function computes a NaN even in programs that require zero.
 #[inline(always)]
 fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     wide: W,
@@ -636,8 +636,8 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
         let high = eight.add(sum, eight.add(error, slack));
         let magnitude = eight.of_bits(eight.and_not(eight.bits(sum), sign));
         let cancelled = eight.less_equal(magnitude, eight.mul(size, eight.floats(CANCELLED)));
-        // If all terms are zeros, the sum has the right sign. The rounding error may have another sign, so the result
-        // is the sum without the rounding error.
+        // If all terms are zeros, the sum has the right sign. The rounding error may have the opposite sign. So the
+        // code does not add the rounding error in this case.
         let none = eight.equal(size, zero);
         let inside = eight.and(eight.less(eight.floats(LEAST), size), eight.less(size, eight.floats(MOST)));
         let good = eight.and(eight.equal(low, high), eight.and_not(inside, cancelled));
@@ -650,9 +650,9 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
 
 /// Returns sums of two products and a zero, and whether any of the sums may be wrong.
 ///
-/// The products are exact in double precision, so adding the two products rounds only once. Rounding the sum again, to
-/// a single, gives the right result except in two cases. In the first case, the double is halfway between two singles.
-/// In the second case, the result is a denormal.
+/// The products are exact in double precision. So the double sum is rounded once. A second rounding, to a single, gives
+/// the right result except in two cases. In the first case, the double is halfway between two singles. In the second
+/// case, the result is a denormal.
 #[inline(always)]
 fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], scale: f64) -> (Words, bool) {
     const LOST: u64 = (1 << 29) - 1;
@@ -690,9 +690,9 @@ fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     exceptions
 }
 
-/// Returns the sum rounded to odd, and whether the sum may be wrong. The sum may be wrong if the sum of the rounding
-/// errors is not exact. The sum may also be wrong if two terms cancel, because the documented deviation of dot products
-/// may then apply.
+/// Returns the sum rounded to odd, and whether the result may be wrong. The result may be wrong if the sum of the
+/// rounding errors is not exact. The result may also be wrong if two terms cancel, because the documented deviation of
+/// dot products may apply.
 #[inline(always)]
 fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     let mut exception = false;

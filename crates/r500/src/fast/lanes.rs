@@ -1,5 +1,5 @@
-//! Operations on whole rows: the state on which operations work, the operands of operations, and the compilation of a
-//! body for each level of vector instructions.
+//! Operations on whole rows. This module contains the state and the operands of operations, and compiles the body of an
+//! operation for each level of vector instructions.
 //!
 //! The source of a [`Body`] consists of loops over [`CHUNK`] lanes. These loops have no branches. The body runs once
 //! for each chunk of a group. A [`handler`] is a body compiled for a [`Level`]. Lowering selects the rows that an
@@ -35,13 +35,13 @@ pub(super) struct Lanes<'a> {
     sets: [Mask; Set::COUNT],
     /// The value of aL, if an operation of the current block uses aL.
     pub(super) al: i32,
-    /// Whether an operation has bailed out. An operation bails out before it writes anything. The reference interpreter
+    /// Whether an operation has bailed out. An operation bails out before its first write. The reference interpreter
     /// then executes the instruction.
     pub(super) refused: bool,
     pub(super) state: State<'a>,
 }
 
-/// State other than rows. Some parts of this state belong to the group, and other parts belong to the program.
+/// State other than rows. Some fields belong to the group, and some belong to the program.
 pub(super) struct State<'a> {
     pub(super) predicate: &'a mut [Mask; 4],
     pub(super) alu_result: &'a mut Mask,
@@ -103,8 +103,8 @@ impl<'a> Lanes<'a> {
     /// Returns the numbers of the chunks that contain lanes of the group.
     #[inline(always)]
     pub(super) fn chunks(&self) -> Range<usize> {
-        // SAFETY: a mask has as many lanes as a row. Without this assertion, each access to a chunk would check the
-        // bound of the row.
+        // SAFETY: a mask has as many lanes as a row. Without the assertion, the compiler would add a bounds check to
+        // each access to a chunk.
         unsafe { assert_unchecked(self.chunks.end <= WIDEST / CHUNK) };
         self.chunks.clone()
     }
@@ -115,7 +115,7 @@ impl<'a> Lanes<'a> {
         Mask::first(end * CHUNK) - Mask::first(start * CHUNK)
     }
 
-    /// Returns the row of a channel of temporary `base` + aL. (r500.md Q6)
+    /// Returns the row of a channel of a temporary. The number of the temporary is `base` + aL. (r500.md Q6)
     #[inline(always)]
     pub(super) fn temp_by_al(&self, base: u8, channel: u8) -> Place {
         const LAYOUT: Layout<WIDEST> = Layout::new(ROWS);
@@ -130,7 +130,8 @@ impl<'a> Lanes<'a> {
         self.constants[number][usize::from(channel & 3)]
     }
 
-    /// Returns the bytes of all rows. Compiled code addresses a row by its distance in bytes from the first row.
+    /// Returns the bytes of all rows. Compiled code addresses a row by the distance in bytes between the first row and
+    /// the row.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }
@@ -211,15 +212,15 @@ pub(super) fn choose(level: Level, lanes: &mut Lanes<'_>, set: Set, members: Mas
 pub(super) struct Channel {
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// Sign bits to flip. Sums have one word for the product (first element) and one for the addend (third element).
-    /// Other operations have one word per source.
+    /// Sign bits to flip. For a sum, the first element is for the product and the third element is for the addend. For
+    /// any other operation, element i is for source i.
     pub(super) flip: [u32; 3],
     /// OMOD of a sum, as an enum value.
     pub(super) omod: Omod,
     /// OMOD of a sum, as a factor.
     pub(super) scale: f32,
-    /// Exponents that OMOD moves out of range: the lowest of these exponents, and the number of these exponents. Both
-    /// elements are shifted to the position of the exponent field in a float.
+    /// Exponents that OMOD moves out of range. The first element is the lowest exponent, and the second is the number
+    /// of exponents. Both elements are shifted to the position of the exponent field in a float.
     pub(super) beyond: [u32; 2],
 }
 
@@ -244,14 +245,14 @@ pub(super) struct Operation {
     pub(super) channels: [Channel; 4],
     /// The lanes to which the operation writes.
     pub(super) set: Set,
-    /// OMOD, as an enum value. For sums, each channel has its own OMOD.
+    /// OMOD, as an enum value. A sum does not use this field, because each channel of a sum has an OMOD.
     pub(super) omod: Omod,
     /// OMOD, as a factor. If OMOD is disabled, the factor is 1.
     pub(super) scale: f32,
     /// Whether the result is clamped to 0..1.
     pub(super) clamp: bool,
-    /// Numbers that the handler uses: a predicate bit, a target and a channel, a lane of the quad, or the index of a
-    /// fetch.
+    /// Numbers whose meaning depends on the handler. Examples are a predicate bit, a target and a channel, a lane of
+    /// the quad, or the index of a fetch.
     pub(super) number: [u8; 2],
     /// Whether the predicate bit is inverted.
     pub(super) inverted: bool,

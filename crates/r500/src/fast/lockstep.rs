@@ -11,7 +11,7 @@ use crate::inst::TEMPORARIES;
 use crate::launch::RunError;
 use crate::setup::Setup;
 
-/// One group, with its state on the reference interpreter and its state on the fast engine.
+/// One group. The group has a state on the reference interpreter and a state on the fast engine.
 struct Both<'a> {
     engine: &'a Fast,
     first_lane: usize,
@@ -86,8 +86,8 @@ impl Twin for Both<'_> {
     }
 }
 
-/// Runs a group to its end on both engines. `start` returns the group in its initial state. `made` returns the fast
-/// engine with compiled code for an extent. Returns the final group of the reference interpreter.
+/// Runs a group on both engines until the group ends. `start` returns the group in its initial state. `made` returns
+/// the fast engine with compiled code for an extent. Returns the final group of the reference interpreter.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,
@@ -131,8 +131,8 @@ mod tests {
         );
     }
 
-    /// Compares two engines whose code multiplies by different constants. The comparison finds the difference only
-    /// after a block. The message nevertheless names the instruction that caused the difference.
+    /// Compares two engines whose code multiplies by different constants. The lockstep run compares states only after a
+    /// block. But the message names the instruction that caused the difference.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         let setup = |factor: &str| {
@@ -142,8 +142,7 @@ mod tests {
                     "ALU temp[{to}].rgb = MAD src0.rgb, src1.{factor}, src1.ggg : src0=temp[{from}] src1=const[0]\n"
                 )
             };
-            // Both programs use the same constants in the same order. So each constant has the same row in both
-            // programs.
+            // Both programs use the same constants in the same order. So a constant has equal rows in both programs.
             let lines = [line(1, "rrr"), line(2, factor), line(3, "bbb")].concat();
             let text = format!(".const 0 2 0.5 1 0\n.state US_PIXSIZE 8\n{lines}OUT nop\n");
             let program = crate::text::assemble(&text).expect("it assembles").program;

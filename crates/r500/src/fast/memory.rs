@@ -1,7 +1,7 @@
 //! Memory accesses of the CTM model for whole groups: scattered outputs, and fetches from surfaces.
 //!
-//! An operation checks every lane before it changes anything. If a lane would trap or violate a rule of strict mode,
-//! the operation bails out, and the reference interpreter executes the instruction.
+//! An operation checks every lane before its first effect. If a lane would trap or violate a rule of strict mode, the
+//! operation bails out. The reference interpreter then executes the instruction.
 
 use reconverge_simt::wide::Wide;
 
@@ -12,7 +12,8 @@ use crate::group::WIDEST;
 use crate::memory::Surface;
 use crate::words::{Format, Tiling};
 
-/// Returns the byte range of a surface's elements, or `None` if the surface is tiled, too large, or not within memory.
+/// Returns the byte range of a surface's elements. Returns `None` if the surface is tiled, too large, or not within
+/// memory.
 fn elements(surface: &Surface, size: usize) -> Option<std::ops::Range<usize>> {
     let linear = matches!(surface.tiling, Tiling::LINEAR | Tiling::LINEAR_INP_2X2);
     let elements = u64::from(surface.pitch) * u64::from(surface.height);
@@ -22,8 +23,9 @@ fn elements(surface: &Surface, size: usize) -> Option<std::ops::Range<usize>> {
     (linear && elements <= i32::MAX as u64 && end <= size as u64).then_some(start as usize..end as usize)
 }
 
-/// Returns the element number of each lane in a chunk. Also returns a word per lane, which is all ones if the element
-/// is inside the surface. Coordinates are truncated. For numbers that are not negative, truncation equals the floor.
+/// Returns the element number of each lane in a chunk. Also returns a word per lane. All bits of the word are 1 if the
+/// element is inside the surface, and 0 otherwise. The function truncates coordinates. For numbers that are not
+/// negative, truncation equals the floor.
 #[inline(always)]
 fn numbers(surface: &Surface, [x, y]: [&Words; 2]) -> (Words, Words) {
     let (mut numbers, mut inside) = ([0; CHUNK], [0; CHUNK]);
@@ -134,7 +136,7 @@ fn loaded<W: Wide>(
     let of_four = surface.tiling == Tiling::LINEAR_INP_2X2;
     let mut numbers_of = [0; WIDEST];
     let mut inside = 0;
-    // For a 2 x 2 fetch, the neighbouring elements to the right and below must also be inside the surface.
+    // For a 2 x 2 fetch, the right and lower neighbours of the element must also be inside the surface.
     let reach = if of_four { 1 } else { 0 };
     let room = Surface {
         pitch: surface.pitch.checked_sub(reach)?,
@@ -147,7 +149,7 @@ fn loaded<W: Wide>(
         inside |= wide.signs(&names) << (chunk * CHUNK);
         numbers_of[chunk * CHUNK..][..CHUNK].copy_from_slice(&numbers(&surface, [&x, &y]).0);
     }
-    // A helper lane at the edge of a domain may fetch outside the surface, because the fetched value is not used.
+    // A helper lane at the edge of a domain may fetch outside the surface, because no lane uses the fetched value.
     if fetching & lanes.covered.0 & !inside != 0 {
         return None;
     }
@@ -156,8 +158,8 @@ fn loaded<W: Wide>(
         if surface.format.channels() != 1 {
             return None;
         }
-        // The last channel receives the requested element, and the other channels receive the neighbours of this
-        // element. (CTM guide p. 6)
+        // The last channel receives the requested element. The first three channels receive the neighbours of the
+        // requested element. (CTM guide p. 6)
         for (values, distance) in values.iter_mut().zip([1, surface.pitch, surface.pitch + 1, 0]) {
             let numbers = numbers_of.map(|number| number.wrapping_add(distance));
             read(surface.format, elements, &numbers, reading, |lane, value| values[lane] = value[0]);

@@ -1,5 +1,5 @@
-//! The fast engine. It executes each operation for whole rows at once. Once per launch, lowering resolves everything
-//! that is known before a run.
+//! The fast engine. This engine executes an operation for whole rows at once. Once per launch, lowering resolves all
+//! properties that are known before a run.
 //!
 //! | module | contents |
 //! |---|---|
@@ -12,12 +12,12 @@
 //! | `parallel` | runs the groups of a launch on the host's threads |
 //! | `lockstep` | runs a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
-//! The engine works on the same [`Group`] as the reference interpreter, and produces the same registers, outputs,
-//! counts and traps. [`crate::flow`] executes flow control. If the engine does not support an instruction, the
-//! reference interpreter executes that instruction.
+//! The engine and the reference interpreter both work on a [`Group`]. Their registers, outputs, counts and traps are
+//! equal. [`crate::flow`] executes flow control. If the engine does not support an instruction, the reference
+//! interpreter executes that instruction.
 
-// Two things are unsafe: calling code that is compiled for extensions of the processor, and accessing rows without
-// bounds checks. A comment at each use states why the use is sound.
+// Two operations are unsafe: a call of code that is compiled for extensions of the processor, and an access to a row
+// without a bounds check. A comment at each use states why the use is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -96,7 +96,7 @@ impl Fast {
         Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_code(extent)
     }
 
-    /// Lowers a program without compiling it. If `singly` is set, each block has one instruction.
+    /// Lowers a program. Does not compile the program. If `singly` is set, each block has one instruction.
     pub(crate) fn lowered(
         setup: &Setup,
         launch: &Launch,
@@ -115,8 +115,8 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// Returns whether several groups may run together. Several groups may run together only if every instruction has a
-    /// fast path, groups do not share surfaces, and compiled code does not execute flow instructions.
+    /// Returns whether several groups may run together. There are three conditions: every instruction has a fast path,
+    /// groups do not share surfaces, and compiled code does not execute flow instructions.
     pub(crate) fn runs_together(&self) -> bool {
         let flows = self.is_compiled() && !self.lowered.flows.is_empty();
         !flows && !self.lowered.shares && self.by_reference().is_empty()
@@ -141,8 +141,8 @@ impl Fast {
         self.set_uniforms(group);
     }
 
-    /// Returns a prepared group without lanes, and run counts of zero. If the memory of an earlier launch of the
-    /// program is available, reuses this memory. A reused group still has the issue counts of the earlier launch.
+    /// Returns a prepared group without lanes, and run counts of zero. Reuses the memory of an earlier launch of the
+    /// program, if available. A reused group still has the issue counts of the earlier launch.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {
@@ -160,7 +160,7 @@ impl Fast {
         }
     }
 
-    /// Keeps the memory of a launch, so that a later launch can reuse this memory.
+    /// Keeps the memory of a launch for a later launch of the program.
     fn keep(&self, mut room: Box<GroupRoom>, launch: &Launch) {
         // The group drops its textures, because textures may be large.
         for (unit, _) in &launch.environment.textures {
@@ -195,7 +195,7 @@ impl Fast {
         &self.lowered.written
     }
 
-    /// Returns the rows of temporaries that the program may read before all lanes have written these rows.
+    /// Returns rows of temporaries. The program may read one of these rows before all lanes have written the row.
     pub(crate) fn cleared(&self) -> &[usize] {
         &self.lowered.cleared
     }
@@ -210,7 +210,7 @@ impl Fast {
         self.outputs.iter().copied()
     }
 
-    /// Returns the number of run counters: one counter per block, followed by the counters of compiled code.
+    /// Returns the number of run counters. Each block has one counter. The counters of compiled code follow.
     pub(crate) fn counts(&self) -> usize {
         self.lowered.blocks.len() + self.compiled.as_ref().map_or(0, |compiled| compiled.counts())
     }

@@ -1,4 +1,4 @@
-//! Parts of an operation that do not change while a program runs.
+//! Parts of an operation that stay constant during a run of the program.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ impl Set {
     pub(super) const COUNT: usize = 16;
 }
 
-/// The row of the active lanes. A lane's word is all ones if the lane is active, otherwise zero. This row directly
-/// follows the rows of registers.
+/// The row of the active lanes. All bits of a lane's word are 1 if the lane is active, and 0 otherwise. This row
+/// directly follows the rows of registers.
 pub(super) const MASK: Place = Layout::new(ROWS + 1).place(ROWS);
 
 /// A texture fetch: the properties that do not change during a launch.
@@ -68,7 +68,7 @@ pub(super) struct Scatter {
     /// For each channel, the lanes whose predicate enables the channel.
     pub(super) sets: [Set; 4],
     /// Whether strict mode is on. Strict mode requires that alpha is zero. If `same_index` is set, strict mode also
-    /// requires that all lanes address the same element.
+    /// requires that all lanes address one element.
     pub(super) strict: bool,
     pub(super) same_index: bool,
 }

@@ -1,9 +1,9 @@
-//! Runs the groups of a launch on the host's threads. Each group writes the outputs of its own lanes, and the counts of
-//! all groups are added up. If several groups trap, the launch reports the trap of the group with the lowest lane
-//! numbers. So the results do not depend on the number of threads.
+//! Runs the groups of a launch on the host's threads. Each group writes the outputs of the group's lanes. The engine
+//! adds up the counts of all groups. If several groups trap, the launch reports the trap of the group with the lowest
+//! lane numbers. So the results do not depend on the number of threads.
 //!
-//! Without an observer, as many groups run together as fit in a row. The engine then calls an operation once for all
-//! these groups: see [`Fast::run_together`]. If one of these groups traps, the launch starts again and runs one group
+//! Without an observer, several groups run together, as many as fit in a row. The engine then calls an operation once
+//! for all groups in the row: see [`Fast::run_together`]. If a group traps, the launch starts again and runs one group
 //! at a time.
 
 use std::ops::Range;
@@ -18,11 +18,12 @@ use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::Setup;
 
-/// Number of groups per task. Outputs store one bit per lane in words of 64 lanes. With this number of groups, no two
-/// tasks write to the same word, whatever the group width.
+/// Number of groups per task. Outputs store one bit per lane in words of 64 lanes. With this number of groups per task,
+/// two tasks never write to one word.
 const BATCH: usize = 64;
 
-/// The state of a host thread: a group that the thread reuses, and the counts of the groups that the thread has run.
+/// The state of a host thread. The state contains a group that the thread reuses, and the counts of the groups that the
+/// thread has run.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
@@ -38,7 +39,7 @@ struct Worker<'a> {
 enum Failed {
     /// A group trapped.
     Run(RunError),
-    /// The groups cannot run together, so they have to run one at a time.
+    /// The groups cannot run together. The launch must run one group at a time.
     Alone,
 }
 
@@ -67,8 +68,8 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, width, room, counts, totals: Totals::default() }
     }
 
-    /// Runs the groups of the lanes in `span`, until all these groups have ended or a [stop] is requested. Returns the
-    /// outputs of these lanes.
+    /// Runs the groups of the lanes in `span` until all groups have ended or a [stop] is requested. Returns the outputs
+    /// of the lanes in `span`.
     fn run<O: Observer>(&mut self, span: Range<usize>, observer: &mut O) -> Result<Outputs, Failed> {
         let mut outputs = Outputs::new(span.len(), self.fast.outputs());
         let is_together = self.is_together();
@@ -76,8 +77,8 @@ impl<'a> Worker<'a> {
         let (width, GroupRoom { group, runs }) = (*width, &mut **room);
         for first_lane in span.clone().step_by(width) {
             let lanes = width.min(span.end - first_lane);
-            // A quad may contain lanes that were never launched. Derivatives read these lanes, so the registers of
-            // these lanes must hold zeros.
+            // A quad may contain lanes that were never launched. Derivatives read such lanes. So the registers of lanes
+            // that were never launched must be zero.
             let cleared = if lanes == width { fast.cleared() } else { fast.written() };
             let all = (Mask::first(lanes), width);
             let reads = |row| fast.reads(row);
@@ -182,8 +183,8 @@ pub(crate) fn run_in_order<O: Observer>(
     Ok(worker.finish().with(outputs))
 }
 
-/// Runs a launch on both engines, one group at a time in order. The launch must have passed [`Launch::check`]. Reports
-/// to the observer which paths of the fast engine executed the instructions.
+/// Runs a launch on both engines. The groups run one at a time, in the order of their numbers. The launch must have
+/// passed [`Launch::check`]. Reports to the observer which paths of the fast engine executed the instructions.
 pub(crate) fn run_in_lockstep<O: Observer>(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -277,8 +278,8 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
         ran_of(BREAKS, (group_width, together), lanes, watchdog, None)
     }
 
-    /// This program has operations with templates before and after operations without templates, both within one
-    /// instruction and across instructions.
+    /// In this program, operations with templates precede and follow operations without templates. This occurs within
+    /// one instruction and across instructions.
     const STRAIGHT: &str = "
 .state US_PIXSIZE 0x3
 ALU temp[1].rg = MAD src0.rg0, src0.rg0, src0.110 : src0=temp[0]

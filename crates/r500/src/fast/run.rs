@@ -89,8 +89,8 @@ impl Fast {
         }
     }
 
-    /// Runs the next instruction of groups that run together. At this instruction, either all of these groups jump, or
-    /// none of these groups jumps.
+    /// Runs the next instruction of groups that run together. At this instruction, either all groups jump or no group
+    /// jumps.
     fn run_one(&self, group: &mut Group, runs: &mut [u64], all: Mask) -> Option<()> {
         let end = group.statistics.instructions + 1;
         let stop = self.run_blocks(group, runs, end, Some(Company { all, waiting: NOWHERE }), &mut Silent);
@@ -108,9 +108,9 @@ impl Fast {
     ) -> Stop {
         let before = group.statistics.instructions;
         let budget = end.min(group.watchdog).saturating_sub(before);
-        // Compiled code counts a run only once for all groups that run together. The later multiplication by the number
-        // of groups assumes one group or as many groups as fit in a row. So with any other number of groups, compiled
-        // code does not run.
+        // Compiled code counts a run only once for all groups that run together. A later multiplication by the number
+        // of groups assumes one group or a full row of groups. So compiled code runs only for one group or for a full
+        // row of groups.
         let counts = company.is_none() || group.lanes == Mask::first(self.most_lanes());
         let mut runner = self.compiled.as_deref().filter(|_| counts).map(Runner::new);
         let mut cursor = Cursor::new(self, group, runs, company, budget);
@@ -129,8 +129,8 @@ impl Fast {
     }
 }
 
-/// Runs compiled code, or the next block, or one instruction of the next block. With an observer, compiled code does
-/// not run.
+/// Runs compiled code, the next block, or one instruction of the next block. Does not run compiled code if there is an
+/// observer.
 #[inline(always)]
 fn next<'a, O: Observer>(
     runner: Option<&mut Runner<'a>>,

@@ -1,5 +1,5 @@
-//! The branch counters of all lanes, stored as bit planes. A few operations on masks can then update the counters of
-//! all lanes.
+//! The branch counters of all lanes, stored as bit planes. With bit planes, a few operations on masks update the
+//! counters of all lanes.
 
 use reconverge_simt::{Lane, Mask};
 
@@ -46,7 +46,7 @@ impl Counters {
         self.bits.iter_mut().zip(other.bits).for_each(|(bit, other)| *bit |= other);
     }
 
-    /// Adds one to the counters of some lanes. A counter of 255 wraps.
+    /// Adds one to the counters of `lanes`. A counter of 255 wraps.
     pub(super) fn increase(&mut self, lanes: Mask) {
         let mut carry = lanes;
         for bit in &mut self.bits {
@@ -65,7 +65,8 @@ impl Counters {
         lanes & below
     }
 
-    /// Returns the bit planes of all counters minus `number`, and the lanes whose counter is below `number`.
+    /// Subtracts `number` from all counters and returns the bit planes of the differences. Also returns the lanes whose
+    /// counter is below `number`.
     fn minus(&self, number: u8) -> ([Mask; 8], Mask) {
         let mut left = [Mask::NONE; 8];
         let mut borrow = Mask::NONE;

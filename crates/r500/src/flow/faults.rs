@@ -1,8 +1,8 @@
-//! Changes to the flow state for fault injection. Such a change models, for example, a particle that hits a latch.
+//! Changes to the flow state for fault injection. For example, a change models a particle that hits a latch.
 //!
 //! After a change, each lane is still in one of three states. In the first state, the lane is active. In the second
-//! state, a branch has switched off the lane, and the lane's counter is in use. In the third state, the lane is off for
-//! another reason.
+//! state, a branch has switched off the lane, and the lane's counter counts. In the third state, the lane is off, but
+//! not because of a branch.
 
 use reconverge_simt::{Lane, Mask};
 
@@ -12,8 +12,8 @@ impl Flow {
     /// Sets the lanes that execute the next instruction.
     ///
     /// If this function switches off a lane, the lane's counter starts at 0, as if the innermost branch had switched
-    /// off the lane. If the function switches on a lane, the lane's counter stops. This behaviour is inferred. The
-    /// documents name one counter per pixel, and say that a pixel runs when its counter is below zero.
+    /// off the lane. If the function activates a lane, the lane's counter stops. This behaviour is inferred. According
+    /// to the documents, each pixel has one counter and runs when the counter is below zero.
     pub fn set_active(&mut self, lanes: Mask) {
         let (off, on) = (self.active - lanes, lanes - self.active);
         self.counters.clear(off);
@@ -26,12 +26,13 @@ impl Flow {
         self.branch
     }
 
-    /// Returns the branch counter of a lane, or 0 if no branch has switched off the lane.
+    /// Returns the branch counter of a lane. The result is 0 if no branch has switched off the lane.
     pub fn counter(&self, lane: Lane) -> u8 {
         if self.branch.has(lane) { self.counters.of(lane) } else { 0 }
     }
 
-    /// Sets the branch counter of a lane that a branch has switched off. Does nothing for other lanes.
+    /// Sets the branch counter of a lane that a branch has switched off. Does nothing if no branch has switched off the
+    /// lane.
     pub fn set_counter(&mut self, lane: Lane, value: u8) {
         if self.branch.has(lane) {
             self.counters.set(lane, value);

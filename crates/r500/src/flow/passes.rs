@@ -1,22 +1,22 @@
-//! Queries and updates of the flow state for compiled code. After compiled code has run, the flow state is the same as
-//! if the engine had executed the compiled instructions one at a time.
+//! Queries and updates of the flow state for compiled code. After a run of compiled code, the flow state equals the
+//! state after an execution of the compiled instructions one at a time.
 
 use reconverge_simt::{Mask, Mode};
 
 use super::{Flow, Frame, InLoop, Limits, Role, Step};
 use crate::words::{AOp, BOp, FcMode};
 
-/// Bit of [`Flow::hindered`]: a branch has switched off some lane, or some lane has a counter other than 0.
+/// Bit of [`Flow::hindered`]: a branch has switched off a lane, or the counter of a lane is not 0.
 const BRANCHED: u32 = 1;
 /// Bit of [`Flow::hindered`]: an active lane is not covered.
 const UNCOVERED: u32 = 2;
-/// Bit of [`Flow::hindered`]: the innermost loop is not a LOOP, or lanes of the loop wait after a CONTINUE.
+/// Bit of [`Flow::hindered`]: the innermost loop is not a LOOP, or lanes of the innermost loop wait after a CONTINUE.
 const NO_LOOP: u32 = 4;
-/// Bit of [`Flow::hindered`]: the innermost loop is not a REP, or lanes of the loop wait after a CONTINUE.
+/// Bit of [`Flow::hindered`]: the innermost loop is not a REP, or lanes of the innermost loop wait after a CONTINUE.
 const NO_REP: u32 = 8;
 
 impl Flow {
-    /// Returns a set of bits. Each bit stands for a condition that prevents compiled code from executing some flow
+    /// Returns a set of bits. A bit is set if a condition prevents compiled code from executing certain flow
     /// instructions. [`Step::needs`] returns the bits that matter for one instruction.
     #[inline]
     pub(crate) fn hindered(&self) -> u32 {
@@ -32,8 +32,8 @@ impl Flow {
     /// Returns how many more iterations compiled code may start in the innermost loop. If `al` is true, the loop must
     /// be a LOOP, which has aL. Otherwise, the loop must be a REP.
     ///
-    /// Returns `None` in four cases: no loop is open, the innermost loop is of the other kind, a lane waits after a
-    /// CONTINUE, or an active lane is not covered.
+    /// Returns `None` in four cases: no loop is open, the innermost loop is not of the required kind, a lane waits
+    /// after a CONTINUE, or an active lane is not covered.
     #[inline]
     pub(crate) fn rounds(&self, al: bool) -> Option<u32> {
         let Frame { count, al: register, continued, .. } = self.loops.last()?;
@@ -71,8 +71,8 @@ impl Step {
         let Step { inst: fc, in_loop, .. } = self;
         let counts = fc.b_else || [fc.b_op0, fc.b_op1] != [BOp::NONE; 2];
         let of_loop = match in_loop {
-            // At the end of an iteration, none of the bits matters, because [`Flow::rounds`] allows iterations only in
-            // a loop of the right kind.
+            // The end of an iteration needs no bits. [`Flow::rounds`] allows iterations only in a loop of the required
+            // kind.
             Some(InLoop { end: true, .. }) => return 0,
             Some(InLoop { al: Some(true), .. }) => NO_LOOP,
             Some(InLoop { al: Some(false), .. }) => NO_REP,
@@ -98,8 +98,8 @@ impl Step {
     }
 
     /// Returns the slot at which all lanes continue after the branch at `pc` and its sides. The lanes that stay at the
-    /// branch run the first side, which begins at the next slot. If there is a second side, the lanes that jump run the
-    /// second side. `ends` has the last slot of each side and the flow instruction in that slot.
+    /// branch run the first side, which begins at the next slot. The lanes that jump run the second side, if the branch
+    /// has one. `ends` contains the last slot of each side and the flow instruction in the last slot.
     ///
     /// Assumes that no lane is off at the branch. Returns `None` if the lanes that run a side are not exactly the lanes
     /// described above. Also returns `None` if the instructions change anything except the program counter.
@@ -136,9 +136,9 @@ impl Step {
     }
 
     /// Returns the slot at which the lanes that vote to jump continue after the branch at `pc`. The lanes that vote to
-    /// stay run the instructions `ends`: a BREAK, at which these lanes leave a loop, and the end of the branch. Assumes
-    /// that no lane is off at the branch. Returns `None` if the instructions change anything except the program counter
-    /// and the lanes in the loop.
+    /// stay run the two instructions `ends`. The first is a BREAK at which the lanes leave a loop. The second is the
+    /// end of the branch. Assumes that no lane is off at the branch. Returns `None` if the instructions change anything
+    /// except the program counter and the lanes in the loop.
     pub(crate) fn leaves(&self, pc: u16, ends: [&Step; 2]) -> Option<u16> {
         let (all, limits) = (Mask(0b11), Limits::recommended(FcMode::FULL));
         let al = ends[0].in_loop?.al?.then_some(0);
@@ -167,14 +167,15 @@ impl Step {
         slot
     }
 
-    /// Returns whether the instruction is a BREAK at which lanes that vote to jump leave the loop, while all other
-    /// lanes stay in the loop.
+    /// Returns whether the instruction is a simple BREAK. At a simple BREAK, the lanes that vote to jump leave the
+    /// loop, and all other active lanes stay in the loop.
     pub(crate) fn breaks(&self) -> bool {
         self.in_loop.is_some_and(|it| !it.end && it.al.is_some()) && !self.inst.jump_any
     }
 
-    /// If the instruction ends an iteration and all lanes vote to repeat the loop, returns whether the loop has aL, and
-    /// the number that each iteration adds to aL. Otherwise, returns `None`.
+    /// If the instruction ends an iteration and all lanes vote to repeat the loop, returns two properties of the loop.
+    /// The first is whether the loop has aL. The second is the number that an iteration adds to aL. Otherwise, returns
+    /// `None`.
     pub(crate) fn repeats(&self) -> Option<(bool, i8)> {
         let ends = self.in_loop.filter(|it| it.end && self.votes() == Some([true; 2]));
         ends.and_then(|it| Some((it.al?, it.step)))

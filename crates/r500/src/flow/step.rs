@@ -50,7 +50,7 @@ impl Step {
         Step { inst, target, predicate, wants, constant, in_loop }
     }
 
-    /// Returns the lanes that vote to jump, given the ALU result and the predicate bits.
+    /// Computes the lanes that vote to jump from the ALU result and the predicate bits.
     #[inline(always)]
     pub fn want(&self, alu_result: Mask, predicate: &[Mask; 4]) -> Mask {
         let Step { wants, predicate: select, .. } = self;
@@ -76,7 +76,7 @@ impl Step {
     }
 }
 
-/// Returns the absolute slot of the jump target of an instruction other than a return. `offset` is US_CODE_OFFSET.
+/// Returns the absolute slot of a jump target. The instruction must not be a return. `offset` is US_CODE_OFFSET.
 pub const fn target(addr: &FcAddr, offset: u16) -> u16 {
     addr.jump_addr + if addr.jump_global { 0 } else { offset }
 }

@@ -1,9 +1,9 @@
-//! Flow control of several groups that share one flow state. The groups have the same program counter and the same
-//! stacks, but different lanes.
+//! Flow control of several groups that share one flow state. The groups have one common program counter and common
+//! stacks. Each group has its own lanes.
 //!
-//! The flow of a group depends only on the group's own lanes. One flow state is enough while all groups jump or all
-//! groups stay. Otherwise, the groups that jump are split from the groups that stay. The groups are merged again when
-//! their flow states differ only in their lanes.
+//! The flow of a group depends only on the lanes of the group. One flow state is enough if all groups jump or no group
+//! jumps. Otherwise, the groups that jump are split from the groups that stay. The groups are merged again when their
+//! flow states differ only in their lanes.
 
 use reconverge_simt::Mask;
 
@@ -47,11 +47,11 @@ impl Flow {
             && calls().all(|(a, b)| (a.return_to, a.loop_depth) == (b.return_to, b.loop_depth))
     }
 
-    /// Merges groups that were [split off](Flow::part). The flow state of these groups must [match](Flow::is_where)
-    /// this flow state.
+    /// Merges groups that were [split off](Flow::part). The flow state `other` must [match](Flow::is_where) this flow
+    /// state.
     pub(crate) fn join(&mut self, mut other: Flow) {
         // The addition of counters requires that one of the two counters of each lane is 0. If no branch has switched
-        // off a lane, the lane's counter may have any value, so this code clears the counter.
+        // off a lane, the lane's counter may have any value. This code clears the counters of these lanes.
         self.counters.clear(!self.branch);
         other.counters.clear(!other.branch);
         self.counters.add(&other.counters);

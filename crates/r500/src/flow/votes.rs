@@ -38,7 +38,7 @@ impl Flow {
     #[inline(always)]
     pub(super) fn votes(&self, fc: &FcInst, want: Mask) -> Votes {
         let waking = if fc.b_else { self.branch & self.counters.zero() } else { Mask::NONE };
-        // The instruction's own B_ELSE may switch off lanes. These lanes vote to jump.
+        // The B_ELSE of the instruction may switch off lanes. The lanes that B_ELSE switches off vote to jump.
         let off_by_else = if fc.b_else { self.active } else { Mask::NONE };
         let mut voters = self.active | waking;
         if let (Role::End { .. }, Some(frame)) = (fc.op.role(), self.loops.last()) {
@@ -52,8 +52,8 @@ impl Flow {
 
     /// Returns the lanes that prevent an instruction from jumping. A lane that a branch has switched off inhibits a
     /// BREAK or CONTINUE. A lane that waits for the next iteration of the innermost loop inhibits a BREAK. A lane that
-    /// has left the loop by BREAK, or that is off for another reason, does not inhibit anything. Inhibition overrides
-    /// JUMP_ANY. (CTM guide p. 37; r500.md Q23)
+    /// has left the loop by BREAK does not inhibit a jump. If neither a branch nor the loop has switched off a lane,
+    /// the lane does not inhibit a jump. Inhibition overrides JUMP_ANY. (CTM guide p. 37; r500.md Q23)
     fn inhibiting(&self, fc: &FcInst, branched: Mask) -> Mask {
         let is_break = match fc.op.role() {
             Role::Break { .. } => true,

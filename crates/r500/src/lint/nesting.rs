@@ -2,7 +2,7 @@
 //! assumes that every vote can have either result.
 //!
 //! The state of a path is the number of branch levels, the open loops and the open calls. In a structured program, all
-//! paths that reach an instruction through the same calls have the same state. If two paths have different states, the
+//! paths that reach an instruction with equal call stacks have equal states. If the states of two paths differ, the
 //! check reports a finding and continues with the state of the first path. Inside a loop, the state also tracks whether
 //! lanes are active. If no lane is active and a nested loop is skipped, the skip may close the outer loop.
 
@@ -33,12 +33,12 @@ struct Call {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// Number of open levels. Open branches add levels, and so do open calls that increment branch counters. If a lane
-    /// was switched off before all these branches and calls, the lane's counter has this value.
+    /// Number of open levels. Open branches add levels, and open calls that increment branch counters also add levels.
+    /// If a lane was switched off before all open branches and calls, the lane's counter equals this number.
     levels: u32,
     loops: Vec<Loop>,
-    /// Whether all lanes of the innermost loop may be off on this path, because each of these lanes has left the loop
-    /// or waits at a branch.
+    /// Whether all lanes of the innermost loop may be off on this path. A lane is off if the lane has left the loop or
+    /// waits at a branch.
     idle: bool,
 }
 
@@ -72,7 +72,7 @@ struct Nesting<'a> {
     found: &'a mut Found,
     seen: HashMap<(u16, Calls), Open>,
     /// Paths that have not been followed yet, ordered by slot. For each slot, the path from the previous slot comes
-    /// first. Messages compare all other paths to the slot with this first path.
+    /// first. Messages compare every later path to the slot with the first path.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
     /// Loop starts that jump to the end instruction of their loop. Each loop start has a message, and a flag that
     /// states whether the jump may close the enclosing loop.
@@ -85,7 +85,8 @@ const ENOUGH: usize = 1 << 14;
 
 pub(super) fn check(setup: &Setup, found: &mut Found) {
     let full = Limits::recommended(FcMode::FULL);
-    // Another rule reports loops and calls in partial mode, so this check uses the loop and call limits of full mode.
+    // A separate rule reports loops and calls in partial mode. So this check uses the loop and call limits of full
+    // mode.
     let limits = Limits { branch_counter: Limits::recommended(setup.fc_mode).branch_counter, ..full };
     let (seen, pending, skips) = (HashMap::new(), BTreeMap::new(), LiteMap::new());
     let mut nesting = Nesting { setup, limits, found, seen, pending, skips };
@@ -106,7 +107,7 @@ pub(super) fn check(setup: &Setup, found: &mut Found) {
 
 impl Nesting<'_> {
     fn go(&mut self, from: u16, to: u16, calls: Calls, mut open: Open) {
-        // If no branch inside the loop is open, all lanes that have not left the loop are active.
+        // Without an open branch inside the loop, all lanes that have not left the loop are active.
         open.idle &= open.in_loop() > 0;
         if self.setup.slot(to).is_some() {
             self.pending.entry((to, to != from + 1, calls)).or_default().push((from, open));
@@ -161,9 +162,9 @@ impl Nesting<'_> {
         }
     }
 
-    /// Returns whether all lanes of the loop may be off after the instruction. The first result is for the case that
-    /// the group stays, and the second result is for the case that the group jumps. If no lane votes, an instruction
-    /// with JUMP_ALL jumps, and an instruction with JUMP_ANY stays. (CTM guide p. 37)
+    /// Returns whether all lanes of the loop may be off after the instruction. The first result is for a group that
+    /// does not jump, and the second is for a group that jumps. If no lane votes, an instruction with JUMP_ALL jumps,
+    /// and an instruction with JUMP_ANY does not jump. (CTM guide p. 37)
     fn idle(&self, inst: &Inst, fc: &Fc, open: &Open) -> (bool, bool) {
         match fc.inst.op.role() {
             Role::Jump | Role::Begin { .. } if fc.inst.jump_any => (open.idle, open.idle && fc.inst.b_else),
@@ -238,8 +239,8 @@ impl Nesting<'_> {
                         format!("{count} loops are open (maximum: {limit})"),
                     );
                 }
-                // If the instruction increments branch counters, the lanes whose condition fails wait outside the loop.
-                // So the number of levels at the start of the loop includes the incremented level.
+                // If the instruction increments branch counters, the lanes whose condition is false wait outside the
+                // loop. So the number of levels at the start of the loop includes the new level.
                 let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
                 open.levels = levels;
                 open.loops.push(Loop { body: pc + 1, al, int, levels });
@@ -328,7 +329,7 @@ impl Nesting<'_> {
                     return;
                 }
             }
-            // Outside all loops, there is no iteration count, so the group does not start another iteration.
+            // Outside all loops, there is no iteration count. So the group does not start an iteration.
             (Role::End { .. }, None) => return,
             (Role::Jump | Role::Break { .. } | Role::Continue, _) => {}
         }

@@ -1,8 +1,7 @@
 //! Checks for uninitialized values, and for hazards between instructions, along the edges of the control-flow graph.
 //!
-//! The checks follow the paths of the group, and not the paths of single lanes. If an instruction on a path writes a
-//! value, the checks assume that all lanes write the value. So the checks report a read if the read precedes every
-//! write on the path.
+//! The checks follow the paths of the group and not of single lanes. The checks assume that each write on a path writes
+//! the value in all lanes. So the checks report a read that precedes every write on the path.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -37,13 +36,13 @@ impl Components {
     }
 }
 
-/// The state before an instruction: values that have been written, and fetches that may not have ended.
+/// The state before an instruction: the values that instructions have written, and the fetches that may not have ended.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     written: Components,
     predicates: u32,
     alu_result: bool,
-    /// Components that were fetched since the last acquire of the semaphore.
+    /// Components that the program fetched after the last acquire of the semaphore.
     fetched: Components,
     /// Components that were fetched before the last acquire of the semaphore. This set becomes empty when an
     /// instruction waits for the semaphore.
@@ -52,14 +51,15 @@ struct State {
 }
 
 impl State {
-    /// Merges the states of two paths. The merged state marks a value as written if at least one of the two paths
-    /// writes the value.
+    /// Merges the states of two paths. In the merged state, a value is written if the value is written on at least one
+    /// path.
     fn join_some(&self, other: &State) -> State {
         let written = self.written.with(&other.written, |one, other| one | other);
         State { written, ..self.join(other) }
     }
 
-    /// Merges the states of two paths. The merged state marks a value as written only if both paths write the value.
+    /// Merges the states of two paths. In the merged state, a value is written only if the value is written on both
+    /// paths.
     fn join(&self, other: &State) -> State {
         let either = |one: u64, other: u64| one | other;
         State {
@@ -122,10 +122,10 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
     }
 }
 
-/// Returns whether lanes can be active on an edge of this kind. Lanes cannot be active in two cases. If all lanes
+/// Returns whether lanes can be active on an edge of this kind. There are two edges without active lanes. If all lanes
 /// break, no lane is active in the next slot. If the count of a loop is not 0 and no lane votes to skip the loop, no
-/// active lane follows the edge that skips the loop. The checks omit such an edge, because other edges also lead to the
-/// instructions after this edge.
+/// lane is active on the edge that skips the loop. The checks omit edges without active lanes, because an edge with
+/// active lanes also leads to the instructions after the omitted edge.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);
@@ -281,8 +281,8 @@ fn needed(inst: &Inst, read: &Slot) -> bool {
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 
-/// Checks whether the instruction directly after an arithmetic instruction uses the arithmetic result in a presubtract
-/// or a derivative. (r500.md 8.1)
+/// Reports an instruction that uses the result of the previous arithmetic instruction in a presubtract or a derivative.
+/// (r500.md 8.1)
 fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
     let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
     if inst.common.nop {

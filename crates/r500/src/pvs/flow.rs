@@ -1,8 +1,8 @@
 //! Flow control of the vertex unit. Descriptors direct the program counter. Descriptors are registers, and not part of
 //! the code.
 //!
-//! There is no branch instruction. Each of sixteen descriptors names a slot (ACT_ADRS) and acts *after* the
-//! instruction in that slot:
+//! There is no branch instruction. There are sixteen descriptors. A descriptor names a slot (ACT_ADRS) and acts *after*
+//! the instruction in the slot:
 //!
 //! ```text
 //!   JUMP   ACT_ADRS ──► target
@@ -10,9 +10,9 @@
 //!   JSR    ACT_ADRS ──► target ... LAST_INST ──► RTN_INST
 //! ```
 //!
-//! Flow control does not depend on the data of a vertex, so all vertices of a group follow the same path. Only the
-//! predicate bit distinguishes vertices, and this bit does not affect the flow. Loops and subroutines share one stack,
-//! and only the innermost entry of the stack can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
+//! Flow control does not depend on the data of a vertex. So all vertices of a group follow one path. The predicate bit
+//! of a vertex does not affect the flow. Loops and subroutines share one stack. Only the innermost entry of the stack
+//! can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
 //!
 //! This module does not access registers or memory.
 
@@ -65,7 +65,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the flow control of a program with these descriptors and the last slot `last`.
+    /// Returns the flow control of a program. `descriptors` are the program's descriptors, and `last` is the last slot
+    /// of the program.
     pub fn new(descriptors: [Descriptor; DESCRIPTORS], last: u16) -> Control {
         let mut acting = vec![DESCRIPTORS as u8; SLOTS];
         for (number, descriptor) in descriptors.iter().enumerate().rev() {
@@ -175,8 +176,8 @@ impl Flow {
     }
 
     /// Advances past the instruction at [`Flow::pc`]. Takes at most one action. The end of the innermost loop or
-    /// subroutine takes precedence over a descriptor that acts after the slot. If no action is taken at the last slot,
-    /// the program ends. (docs/r500-vertex.md, 5.3, Q2)
+    /// subroutine takes precedence over a descriptor that acts after the slot. If the group takes no action at the last
+    /// slot, the program ends. (docs/r500-vertex.md, 5.3, Q2)
     ///
     /// # Errors
     /// In strict mode, returns an error if the flow control is [`Undefined`].
@@ -203,7 +204,7 @@ impl Flow {
     }
 
     /// Takes the action after the current slot and returns the target of the action. Returns `None` if there is no
-    /// action. Also returns `None` if the action ends a loop, because the group then continues with the next slot.
+    /// action. Also returns `None` if the action ends a loop. The group then continues with the next slot.
     fn action<O: Observer>(
         &mut self,
         control: &Control,
@@ -387,7 +388,7 @@ mod tests {
         assert_eq!(slots(&[call(0, 5, 6, 1), call(2, 5, 6, 3)], 3), [0, 5, 6, 1, 2, 5, 6, 3]);
     }
 
-    /// docs/r500-vertex.md, Q14: there is one stack.
+    /// According to docs/r500-vertex.md (Q14), loops and subroutines share one stack.
     #[test]
     fn loops_and_subroutines_share_a_stack() {
         // A call in a loop, and a loop in the subroutine.

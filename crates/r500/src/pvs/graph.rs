@@ -1,8 +1,8 @@
 //! The control flow of a program as a graph of its slots. The edges depend only on the descriptors.
 //!
-//! The end of a loop has an edge to the body of the loop and an edge to the next slot. The end of a subroutine has an
-//! edge to the slot after each call of the subroutine. The graph omits edges to slots without an instruction, because
-//! the program traps at such a slot.
+//! The end of a loop has two edges: one to the body of the loop, and one to the next slot. The end of a subroutine has
+//! an edge to the slot after each call of the subroutine. A program traps at a slot without an instruction. So the
+//! graph omits edges to slots without an instruction.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -12,8 +12,7 @@ use super::flow::Descriptor;
 use super::setup::Setup;
 use super::words::FlowOp;
 
-/// Returns the control-flow graph of a program: the slots that the program may reach, and the successors of these
-/// slots.
+/// Returns the control-flow graph of a program: the reachable slots, and the successors of each reachable slot.
 pub fn graph(setup: &Setup) -> Graph {
     let mut nodes: LiteMap<u16, Node> = LiteMap::new();
     let mut entries = NumberSet::from_iter([u32::from(setup.first)]);

@@ -1,4 +1,4 @@
-//! One group: vertices that run together, with all their registers. A clone of a group is a snapshot.
+//! One group: vertices that run together, and the registers of the vertices. A clone of a group is a snapshot.
 
 use std::sync::Arc;
 
@@ -68,14 +68,14 @@ impl File {
     }
 }
 
-/// Returns the name of a row, such as `t3.x`.
+/// Returns the name of a row. For example, a row of a temporary is `t3.x`.
 pub(crate) fn row_name(row: usize) -> String {
     let file = FILES.into_iter().rev().find(|file| file.start <= row).unwrap_or(TEMPORARY);
     let (register, channel) = ((row - file.start) / 4, (row - file.start) % 4);
     format!("{}{register}.{}", file.name, ['x', 'y', 'z', 'w'][channel])
 }
 
-/// One group: its vertices, the registers of the vertices, and the flow state.
+/// One group: vertices, the registers of the vertices, and the flow state.
 #[derive(Clone, Debug)]
 pub struct Group {
     pub(crate) setup: Arc<Setup>,
@@ -130,7 +130,7 @@ impl Group {
         self.statistics
     }
 
-    /// Returns the operations that the group has executed so far, and the accuracy of these operations.
+    /// Returns the operations that the group has executed so far, and the accuracy of each operation.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (pc, slot) in self.setup.slots() {

@@ -1,7 +1,7 @@
 //! A decoded instruction. Both engines execute instructions in this form.
 //!
-//! Decoding rejects codes without a meaning, because no engine can execute such codes. The documents forbid some other
-//! encodings, but the hardware would execute these encodings. `violations.rs` lists these forbidden encodings.
+//! Decoding rejects codes without a meaning, because no engine can execute codes without a meaning. Decoding accepts
+//! encodings that the documents forbid but the hardware would execute. `violations.rs` lists the forbidden encodings.
 
 use reconverge_isa::word::{FieldValue, WordError};
 
@@ -33,7 +33,7 @@ pub struct Inst {
     /// Whether the result is clamped to 0..1. The flag comes from VE_SAT for the vector engine and macros, and from
     /// ME_SAT for the math engine.
     pub saturate: bool,
-    /// The predicate value of the vertices that execute the instruction, or `None` if all vertices execute the
+    /// The predicate value that a vertex must have to execute the instruction. `None` if all vertices execute the
     /// instruction.
     pub predicate: Option<bool>,
     /// Operands A, B, C. In a dual instruction, C is 0.0.
@@ -105,7 +105,8 @@ impl Operand {
         negate: 0,
     };
 
-    /// Returns whether any channel in the mask `used` (bit 0 is x) selects a channel of the register and not a literal.
+    /// Returns whether a channel in the mask `used` selects a channel of the register and not a literal. Bit 0 of the
+    /// mask is x.
     pub(crate) fn needs_register(&self, used: u8) -> bool {
         self.select.iter().enumerate().any(|(n, select)| used >> n & 1 == 1 && *select <= Select::W)
     }
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!((inst.predicate, inst.saturate, inst.dual), (None, false, None));
     }
 
-    /// From a program that ran on hardware: t1.yz = i0._-zz_ * t3._xy_ with at3.z = sin t0.y.
+    /// The words encode t1.yz = i0._-zz_ * t3._xy_ with at3.z = sin t0.y. A program with these words ran on hardware.
     #[test]
     fn a_dual_instruction_has_its_math_operation_in_word_3() {
         let inst = decode(&[0x1060_2002, 0x05d2_e001, 0x01c8_e060, 0x1019_2004]).unwrap();

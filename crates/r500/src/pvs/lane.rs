@@ -1,12 +1,12 @@
 //! The arithmetic of one vertex. Each computation is a pure function.
 //!
 //! The documents describe the arithmetic of the vertex unit only as "IEEE single". The functions in this file follow
-//! these deterministic rules (docs/r500-vertex.md, Q16):
+//! deterministic rules (docs/r500-vertex.md, Q16):
 //!
-//! * denormals become zeros of the same sign, both in operands and in results;
-//! * each addition and each multiplication rounds to nearest even, also inside a multiply-add or a dot product;
+//! * a denormal operand or result becomes a zero with the sign of the denormal;
+//! * each addition and each multiplication rounds to nearest even, even inside a multiply-add or a dot product;
 //! * the product of zero and any value is zero;
-//! * reciprocals are rounded toward zero, and other transcendental functions are rounded once to nearest;
+//! * reciprocals are rounded toward zero, and all other transcendental functions are rounded once to nearest;
 //! * every NaN from arithmetic is [`NAN`].
 //!
 //! The functions assume that their operands are already flushed ([`operand`]).
@@ -19,9 +19,9 @@ pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 /// The range of A0. (docs/r500-vertex.md, Q12)
 pub const A0_RANGE: std::ops::RangeInclusive<i32> = -256..=255;
 
-/// Returns a zero of the same sign for a denormal, and any other value unchanged. `reconverge_simt::float::flush`
-/// returns the same result. This function uses integer operations, because the compiler does not vectorise the
-/// classification of floats in `reconverge_simt::float::flush`.
+/// Replaces a denormal by a zero with the sign of the denormal. Does not change any other value.
+/// `reconverge_simt::float::flush` returns equal results. But the compiler does not vectorise the classification of
+/// floats in `reconverge_simt::float::flush`. So this function uses integer operations.
 #[inline(always)]
 fn flush(x: f32) -> f32 {
     let bits = x.to_bits();
@@ -48,8 +48,8 @@ pub fn add(a: f32, b: f32) -> f32 {
     result(a + b)
 }
 
-/// Computes a * b. If either operand is zero, the product is zero, even if the other operand is an infinity or a NaN.
-/// The sign of the product is the exclusive-or of the signs of a and b. (docs/r500-vertex.md, Q16)
+/// Computes a * b. If a or b is zero, the product is zero, even for a zero times an infinity or a NaN. The sign of the
+/// product is the exclusive-or of the signs of a and b. (docs/r500-vertex.md, Q16)
 #[inline(always)]
 pub fn multiply(a: f32, b: f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
@@ -134,7 +134,8 @@ pub fn to_fixed_rounded(a: f32) -> f32 {
     result(floor(a + 0.5))
 }
 
-/// Returns the integer that A0 holds after a write of `x`: floor(x), clamped to [`A0_RANGE`], or 0 for a NaN.
+/// Returns the integer in A0 after a write of `x`. The integer is floor(x), clamped to [`A0_RANGE`]. For a NaN, the
+/// integer is 0.
 #[inline(always)]
 pub fn address(x: f32) -> i32 {
     (floor(x) as i32).clamp(*A0_RANGE.start(), *A0_RANGE.end())
@@ -179,7 +180,7 @@ fn rounded(x: f64) -> f32 {
     result(x as f32)
 }
 
-/// Returns the DX form of a result. An infinity becomes the largest finite number of the same sign.
+/// Returns the DX form of a result. An infinity becomes the largest finite number with the sign of the infinity.
 /// (docs/r500-vertex.md, Q8)
 fn finite(x: f32) -> f32 {
     if x.is_infinite() { f32::MAX.copysign(x) } else { x }
@@ -263,8 +264,8 @@ pub fn recip_sqrt_ieee(a: f32) -> f32 {
 }
 
 /// Computes base^exponent. The function checks three special cases in this order. If the base is 0, the result is
-/// infinity for a negative exponent, and 0 for any other exponent. If the exponent is 0, the result is 1. If the base
-/// is negative, the result is the negated power of the base's absolute value.
+/// infinity for a negative exponent, and 0 for an exponent that is not negative. If the exponent is 0, the result is 1.
+/// If the base is negative, the result is the negated power of the base's absolute value.
 pub fn power(base: f32, exponent: f32) -> f32 {
     if base == 0.0 {
         return if exponent < 0.0 { f32::INFINITY } else { 0.0 };
@@ -297,8 +298,8 @@ pub fn power_clamp_01(a: f32, c: f32) -> f32 {
     }
 }
 
-/// Returns four channels: 1, max(b, 0), (b > 0 ? max(a, 0)^c : 0) and 1. These are the lighting coefficients for n·h =
-/// a, n·l = b and the exponent c. The exponent is clamped to -128..128.
+/// Returns four channels: 1, max(b, 0), (b > 0 ? max(a, 0)^c : 0) and 1. The channels are the lighting coefficients for
+/// n·h = a, n·l = b and the exponent c. The exponent is clamped to -128..128.
 pub fn light(a: f32, b: f32, c: f32) -> [f32; 4] {
     let specular = if b > 0.0 { power(maximum(a, 0.0), minimum(maximum(c, -128.0), 128.0)) } else { 0.0 };
     [1.0, maximum(b, 0.0), specular, 1.0]
@@ -314,9 +315,8 @@ pub fn cosine(a: f32) -> f32 {
     if f64::from(a.abs()) >= PI { -1.0 } else { rounded(libm::cos(f64::from(a))) }
 }
 
-// ---- Predicates. Each function returns the predicate and a counter. The counter of an active vertex is 0. If the
-// innermost k levels must end before a vertex becomes active, the counter of this vertex is k. (docs/r500-vertex.md,
-// Q10)
+// ---- Predicates. Each function returns the predicate and a counter. The counter of an active vertex is 0. The counter
+// of a vertex is k if the innermost k levels must end before the vertex becomes active. (docs/r500-vertex.md, Q10)
 
 /// Computes ME_PRED_SET_EQ, _GT, _GE or _NEQ: sets the predicate to the result of a comparison.
 #[inline(always)]
@@ -411,7 +411,7 @@ mod tests {
     }
 
     /// Tests quotients of integers. To divide, programs multiply by a reciprocal. RV530 computes some quotients
-    /// wrongly, such as 76 / 38, and other quotients correctly. (docs/r500-vertex.md, Q16)
+    /// correctly. Some quotients, such as 76 / 38, are wrong on RV530. (docs/r500-vertex.md, Q16)
     #[test]
     fn reciprocals_are_rounded_toward_zero() {
         let quotient = |a: f32, b: f32| multiply(a, recip_dx(b));
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!([f32::NAN, -1.0, 0.25, 7.0].map(saturate), [0.0, 0.0, 0.25, 1.0]);
     }
 
-    /// For a zero, the DX forms return a finite number, the FF forms return 0, and the IEEE forms return infinity.
+    /// For a zero, a DX form returns a finite number, an FF form returns 0, and an IEEE form returns infinity.
     #[test]
     fn reciprocals_at_the_poles() {
         assert_eq!((recip_dx(0.0), recip_dx(-0.0), recip_ff(0.0), recip_ieee(-0.0)), (MAX, MAX, 0.0, -INF));
@@ -502,7 +502,7 @@ mod tests {
         assert!((sine(1.0) - 0.841_471).abs() < 1e-6 && sine(f32::NAN).is_nan());
     }
 
-    /// A vertex whose counter is 0 is active. The code that Mesa emits for branches relies on these formulas.
+    /// A vertex whose counter is 0 is active. Mesa's code for branches relies on these formulas.
     #[test]
     fn predicate_counters() {
         assert_eq!((predicate(Compare::Eq, 0.0), predicate(Compare::Gt, 0.0)), ((true, 0.0), (false, 1.0)));

@@ -5,8 +5,9 @@
 //! the operations.
 //!
 //! The code reads denormal operands as zeros, but the results of the code may be denormals. A result stays
-//! non-canonical until another operation uses the bits of the result. Before such a use, [`Rows::settle`] replaces
-//! denormals by zeros and NaNs by the machine's NaN. So the final values are the values that profile R defines.
+//! non-canonical until another operation uses the bits of the result. Before the bits are used, [`Rows::settle`]
+//! replaces denormals by zeros and NaNs by the machine's NaN. So the final values are the values that profile R
+//! defines.
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
@@ -57,8 +58,8 @@ impl<'a> Way<'a> {
         if self.rows.is_raw(value) { self.rows.raw(flipped) } else { flipped }
     }
 
-    /// Removes the stores to the rows that follow the registers in the layout. These rows hold intermediate results,
-    /// which are dead at the end of an instruction.
+    /// Removes the stores to the rows that follow the registers in the layout. The removed rows contain intermediate
+    /// results. At the end of an instruction, no operation needs intermediate results.
     pub(super) fn end(&mut self) {
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
     }
@@ -73,7 +74,8 @@ impl<'a> Way<'a> {
             Template::None | Template::Neighbours => return None,
             Template::Channels(computes, count) => {
                 let channels = &operation.channels[..count];
-                // All channels are computed before any channel is written, because a destination may also be a source.
+                // The code computes all channels before it writes a channel, because a destination may also be a
+                // source.
                 let values: Option<Vec<Value>> =
                     channels.iter().map(|channel| self.channel(operation, channel, computes)).collect();
                 for (channel, value) in channels.iter().zip(values?) {
@@ -148,8 +150,8 @@ impl<'a> Way<'a> {
             return self.float(value);
         }
         if self.rows.is_raw(value) {
-            // On the slow path, a NaN in a non-canonical result is already the machine's NaN, unless a sign modifier
-            // has changed the NaN.
+            // On the slow path, a NaN in a non-canonical result is the machine's NaN. The only exception is a NaN that
+            // a sign modifier has changed.
             return if self.rows.exact { self.float(value) } else { value };
         }
         let minus_zero = self.rows.word(SIGN);
@@ -181,8 +183,9 @@ impl<'a> Way<'a> {
             _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // If the program defines zero times any value as zero, the correct sum may be a number although the host
-            // computes a NaN. Later operations do not always detect this NaN. So this guard fails if the sum is a NaN.
+            // In programs that define zero times any value as zero, the correct sum may be a number although the host
+            // computes a NaN. Later operations do not always detect the host's NaN. So the guard fails if the sum is a
+            // NaN.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }
@@ -271,8 +274,8 @@ impl Path for Way<'_> {
     }
 }
 
-/// Returns the function that computes the sum of one lane and applies OMOD before rounding. Generated code calls the
-/// function for lanes in which scaling the rounded sum could give a different result.
+/// Returns the function that computes the sum of one lane. The function applies OMOD before it rounds. Generated code
+/// calls the function for a lane if OMOD after rounding could give a wrong result.
 fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
     fn of<const OMOD: usize>(zero_wins: bool) -> PerLane {
         fn sum(omod: Omod, zero_wins: bool, sources: [u32; 3]) -> u32 {
@@ -284,7 +287,7 @@ fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
             true => PerLane::of(|sources| sum(Omod::ALL[OMOD], true, sources)),
         }
     }
-    // If OMOD is disabled, generated code calls the same function as for OMOD with factor 1.
+    // For disabled OMOD, generated code calls the function for the OMOD factor 1.
     let of: [fn(bool) -> PerLane; 8] =
         [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<0>];
     of[omod as usize](zero_wins)

@@ -1,4 +1,5 @@
-//! The compiled engine. It runs a program as linked host code. The code computes the same results as the fast engine.
+//! The compiled engine. This engine runs a program as linked host code. The code computes the results that the fast
+//! engine computes.
 //!
 //! | module | contents |
 //! |---|---|
@@ -6,9 +7,9 @@
 //! | `code` | emits host code for operations |
 //! | `run` | enters and exits linked code, and executes its flow instructions |
 //!
-//! Between two nodes, the registers, the flow state and the counts are stored where the fast engine expects them. So
-//! the fast engine can continue wherever compiled code exits. If some operation of an instruction has no template,
-//! compiled code calls the fast engine's functions for operations of that instruction.
+//! Between two nodes, compiled code and the fast engine store registers, flow state and counts in the same variables.
+//! So the fast engine can continue after every exit of compiled code. If an operation of an instruction has no
+//! template, compiled code calls functions of the fast engine for the instruction.
 
 mod code;
 mod run;
@@ -70,9 +71,9 @@ pub(super) struct Own {
 }
 
 impl Fast {
-    /// Returns the same program with linked code for the parts that `extent` selects. If `extent` allows code that ends
-    /// inside a block, the program must have been lowered to blocks of one instruction. If AVX2 or memory for code is
-    /// not available, this function does not compile anything.
+    /// Returns this program with linked code for the parts that `extent` selects. If `extent` allows code that ends
+    /// inside a block, each block of the program must have one instruction. If AVX2 or memory for code is not
+    /// available, this function does not compile anything.
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let lowered = &*self.lowered;
         let size = lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
@@ -95,8 +96,8 @@ impl Compiled {
         self.linked.counts()
     }
 
-    /// Adds the run counts of the parts to the issue counts of the instructions in these parts, and clears the run
-    /// counts. In each counted run, the part ran for `groups` groups at once.
+    /// Adds the run count of each part to the issue counts of the instructions in the part. Then clears the run counts.
+    /// Each counted run of a part was a run for `groups` groups at once.
     pub(super) fn settle(&self, runs: &mut [u64], issued: &mut [u64], groups: usize) {
         for (slots, runs) in self.parts.iter().zip(runs) {
             for slots in slots {

@@ -75,8 +75,8 @@ impl LinkedMachine for R500 {
             piece => {
                 let (ends, jump) = own.leaves[piece as usize - 1];
                 if jump {
-                    // Some lanes may have left the loop earlier in the node. Flow control treats these lanes as if they
-                    // left the loop at this BREAK.
+                    // Some lanes may have left the loop at an earlier BREAK of the node. For flow control, all these
+                    // lanes leave the loop at this BREAK.
                     state.active |= take(&mut state.gone[0]);
                 }
                 work.take_counts(state, pc_behind(lowered, ends));
@@ -101,7 +101,8 @@ impl LinkedMachine for R500 {
 }
 
 impl Work<'_, '_> {
-    /// Sets the budget, the active lanes and the number of loop iterations before compiled code runs from a node.
+    /// Prepares a run of compiled code from a node: sets the budget, the active lanes and the number of loop
+    /// iterations.
     fn give_counts(&mut self, linked: &Linked<R500>, state: &mut State, node: u32) {
         self.cursor.give_counts(state);
         (state.body, self.given) = (NO_NODE, (0, 0));
@@ -164,10 +165,10 @@ impl<'a> Runner<'a> {
         let counts: *mut [u64] = &raw mut cursor.runs[lowered.blocks.len()..];
         let mut work = Work { cursor, given: (0, 0), exit: None };
         work.give_counts(linked, state, node);
-        // SAFETY: nothing else accesses the run counts of parts while compiled code runs.
+        // SAFETY: while compiled code runs, no other code accesses the run counts of parts.
         let arrived = Arrived { node, rows, counts: unsafe { &mut *counts } };
-        // SAFETY: nodes exist only if the processor supports the vector level of their code. The nodes were traced for
-        // the layout of these rows, which include the row of active lanes.
+        // SAFETY: nodes exist only if the processor supports the vector level of the nodes' code. The nodes were traced
+        // for the layout of the group's rows. These rows include the row of active lanes.
         let left = unsafe { linked.run(arrived, |own| own.pc(lowered).into(), state, &mut work) };
         let (pc, exit) = match left {
             Left::Ended => return work.exit.unwrap_or_else(|| unreachable!("the flow has ended the run")),

@@ -1,9 +1,9 @@
 //! Traces a program: turns blocks of the fast engine into nodes of linked code.
 //!
-//! A node is a chain of blocks. Each block of the chain is reached only from the previous block. A chain can continue
-//! past BREAKs at which some lanes leave the loop. A chain can also continue past branches with short sides. These
-//! branches become conditionals. For operations without a template, the node calls the fast engine's functions. The
-//! node ends after such calls.
+//! A node is a chain of blocks. Only the previous block of the chain leads to a block. A chain can continue after a
+//! BREAK at which some lanes leave the loop. A chain can also continue after a branch with short sides. Such a branch
+//! becomes a conditional. For operations without a template, the node calls functions of the fast engine. The node ends
+//! after these calls.
 
 use std::ops::Range;
 
@@ -55,7 +55,8 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
     let around = |number: usize| -> Option<Loop> {
         let around = || loops.iter().filter(|(blocks, _)| blocks.contains(&(number as u32)));
         let (_, inner) = around().max_by_key(|(blocks, _)| *blocks.start())?;
-        // A loop with two end instructions that add different numbers to aL is not compiled as a loop.
+        // Two end instructions of a loop can add different numbers to aL. A loop with different numbers is not compiled
+        // as a loop.
         around().all(|(_, other)| other.head != inner.head || other == inner).then_some(*inner)
     };
     let loops: Vec<_> = (0..count).map(around).collect();
@@ -97,11 +98,11 @@ enum Flow {
     To(Target),
     /// The lanes with this ALU result go to the first target. All other lanes go to the second target.
     Either([Target; 2], bool),
-    /// Some lanes leave the loop, and the other lanes continue.
+    /// Some lanes leave the loop. The lanes that stay in the loop continue.
     Leave(Leave),
     /// All lanes start another iteration of the loop.
     Round(Target),
-    /// The lanes run the sides of a branch, and then all lanes continue.
+    /// The lanes run both sides of a branch. After the branch, all lanes continue.
     Sides(Sides),
 }
 
@@ -112,8 +113,8 @@ struct Leave {
     wish: bool,
     /// Whether the lanes that leave the loop vote to jump.
     jump: bool,
-    /// The blocks that run if some lanes leave the loop and other lanes stay. A plain BREAK has no such blocks. A
-    /// branch has two: the block of the BREAK and the block of the branch's end.
+    /// The blocks that run if some lanes leave the loop and some lanes stay. For a plain BREAK, the list is empty. For
+    /// a branch, the list has two blocks: the block of the BREAK and the block of the branch's end.
     blocks: Vec<u32>,
     /// The block at which the remaining lanes continue.
     next: u32,
@@ -155,7 +156,7 @@ struct At {
     first: u16,
     /// Whether a chain begins at this position.
     is_first: bool,
-    /// Whether other operations of the same instruction precede this position.
+    /// Whether this position is inside an instruction, after an operation of the instruction.
     is_inside: bool,
 }
 
@@ -220,8 +221,7 @@ impl<'a> Tracer<'a> {
         self.lowered.templates[operations.start as usize..operations.end as usize].iter().any(judges)
     }
 
-    /// Returns the number of dispatches that compiled code saves for an operation with a template, in units of half a
-    /// dispatch.
+    /// Returns how many dispatches compiled code saves for an operation with a template. The unit is half a dispatch.
     fn gain(&self, operation: usize) -> i32 {
         match self.lowered.templates[operation] {
             Template::Channels(_, count) => 2 * count as i32,
@@ -230,8 +230,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether compiled code calls functions for all operations of an instruction. Otherwise, calls execute
-    /// only the operations without a template. If each channel had a separate call, the benchmark mandel would take 3 %
-    /// longer (on an AMD EPYC).
+    /// only the operations without a template. With a separate call for each channel, the benchmark mandel would take 3
+    /// % longer (on an AMD EPYC).
     fn is_called(&self, operations: Range<u32>) -> bool {
         let places = operations.start as usize..operations.end as usize;
         let of_quad = |template: &Template| matches!(template, Template::Neighbours);
@@ -340,8 +340,8 @@ impl<'a> Tracer<'a> {
         let step = &self.lowered.flows[number as usize];
         let known = self.judged(block)?;
         let [no, yes] = step.votes().filter(|_| !block.ends && !block.kills)?;
-        // In strict mode, an instruction that reads an invalid ALU result traps. The instruction traps even if both
-        // values of the ALU result lead to the same vote.
+        // In strict mode, an instruction that reads an invalid ALU result traps. The instruction traps even if the vote
+        // does not depend on the ALU result.
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
@@ -383,7 +383,7 @@ impl<'a> Tracer<'a> {
         fits.then_some(Leave { wish: !yes, jump: false, blocks, next, jumps })
     }
 
-    /// Returns the sides of the branch at the end of a block, if compiled code executes the branch as a conditional.
+    /// If compiled code executes the branch at the end of a block as a conditional, returns the sides of the branch.
     /// Lanes whose ALU result is `yes` jump.
     fn conditional(&self, block: &Block, step: &Step, yes: bool) -> Option<Sides> {
         let mut blocks = vec![block.fall];
@@ -406,7 +406,7 @@ impl<'a> Tracer<'a> {
         (fits && join != NONE).then_some(Sides { blocks, wish: !yes, join, jumps })
     }
 
-    /// Returns the slot and the flow instruction at the end of a block, if the block can be a side of a conditional.
+    /// If a block can be a side of a conditional, returns the slot and the flow instruction at the end of the block.
     /// The conditional has `jumps` jumps to the block.
     fn side(&self, number: u32, jumps: u32) -> Option<(u16, &'a Step)> {
         let block = self.lowered.blocks.get(number as usize)?;
@@ -451,8 +451,8 @@ impl<'a> Tracer<'a> {
         self.linker.close(branches);
     }
 
-    /// Returns whether compiled code holds the ALU result of the active lanes in a value at the end of a block. Returns
-    /// `None` if a called operation sets the ALU result, because the call stores the ALU result in the group.
+    /// Returns whether, at the end of a block, a value of compiled code contains the ALU result of the active lanes.
+    /// Returns `None` if a called operation sets the ALU result. The call then stores the ALU result in the group.
     fn judged(&self, block: &'a Block) -> Option<bool> {
         let mut known = false;
         for operations in self.instructions(block) {
@@ -576,8 +576,8 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// Adds a part that consists of the instructions in these slots. Each run of the part is counted as one issue of
-    /// each instruction. Returns the number of instructions and the index of the part.
+    /// Adds a part with the instructions in `slots`. Each run of the part counts as one issue of each instruction.
+    /// Returns the number of instructions and the index of the part.
     fn piece(&mut self, slots: Vec<Range<usize>>) -> [u32; 2] {
         let size = size(&slots);
         self.parts.push(slots);
@@ -607,7 +607,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Ends the open node in block `ends`. `is_counted` states whether compiled code counts the flow instruction of
-    /// that block. If `wish` is set, the lanes whose ALU result equals `wish` continue at the first target.
+    /// that block. If `wish` is set, a lane continues at the first target if the lane's ALU result equals `wish`.
     fn end(&mut self, next: Next, ends: u32, is_counted: bool, wish: Option<bool>) {
         let Some(Open { own, slots, before, call, is_checked, .. }) = self.open.take() else { return };
         let (node, own) = (self.linker.next_node(), Own { ends, is_counted, ..own });

@@ -34,9 +34,9 @@ pub(in crate::fast) struct Block {
     pub(in crate::fast) size: u16,
     /// The values of aL for which no relative address traps, or `None` if no address is relative.
     pub(in crate::fast) al: Option<RangeInclusive<i32>>,
-    /// If the block has operations that may bail out, the end of the range of these operations. A block with such
-    /// operations has only one instruction. If an operation bails out, nothing has changed, and the reference
-    /// interpreter executes the instruction.
+    /// For a block with operations that may bail out: the end of the range of these operations. A block with operations
+    /// that may bail out has only one instruction. If an operation bails out, no state has changed. The reference
+    /// interpreter then executes the instruction.
     pub(in crate::fast) split: Option<u32>,
     /// Whether the block contains a TEXKILL.
     pub(in crate::fast) kills: bool,
@@ -45,9 +45,9 @@ pub(in crate::fast) struct Block {
     /// Whether the program ends after the block.
     pub(in crate::fast) ends: bool,
     pub(in crate::fast) last: Last,
-    /// The block that begins at the next slot, or [`NONE`] if no such block exists.
+    /// The block that begins at the slot after this block. [`NONE`] if no block begins at that slot.
     pub(in crate::fast) fall: u32,
-    /// The block that begins at the target of the flow instruction, or [`NONE`] if no such block exists.
+    /// The block that begins at the target of the flow instruction. [`NONE`] if no block begins at the target.
     pub(in crate::fast) jump: u32,
 }
 
@@ -59,7 +59,7 @@ impl Block {
     }
 }
 
-/// The position of a slot: the block that contains the slot, and the index of its instruction in that block.
+/// The position of a slot: the block that contains the slot, and the index of the slot's instruction in the block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Entry {
     /// Number of the block, or [`NONE`] if the slot does not have an instruction.
@@ -160,9 +160,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns, for each slot, whether the slot is a jump target. Here, return addresses of calls are not jump targets.
-    /// A block begins at a return address in any case, because the slot before the return address has a flow
-    /// instruction.
+    /// Returns, for each slot, whether the slot is a jump target. This function does not mark the return addresses of
+    /// calls. The slot before a return address has a flow instruction, so a block begins at the return address anyway.
     fn starts(&self) -> Vec<bool> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
@@ -250,7 +249,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the intersection of two ranges. If one argument is `None`, returns the other argument.
+/// Returns the intersection of two ranges. `None` means the range of all numbers.
 fn meet(a: Option<RangeInclusive<i32>>, b: Option<RangeInclusive<i32>>) -> Option<RangeInclusive<i32>> {
     match (a, b) {
         (Some(a), Some(b)) => Some(*a.start().max(b.start())..=*a.end().min(b.end())),

@@ -68,7 +68,7 @@ impl Code {
     pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(Computes::Magnitude);
 
     /// Returns the code of an operation that works channel by channel. Returns `None` if the operation does not work
-    /// channel by channel, or if only the reference interpreter executes the operation.
+    /// channel by channel. Also returns `None` if only the reference interpreter executes the operation.
     pub(super) fn of(operation: &Operation) -> Option<Code> {
         let op = match operation.value {
             Value::Sum | Value::Derivative(_) => return Some(Code::SUM),

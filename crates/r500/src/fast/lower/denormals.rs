@@ -1,4 +1,4 @@
-//! Finds rows that cannot contain denormals. A sum that reads only these rows does not flush its sources.
+//! Finds rows that cannot contain denormals. A sum that reads only such rows does not flush the sources.
 
 use std::ops::RangeInclusive;
 
@@ -10,9 +10,9 @@ use crate::words::Omod;
 
 /// Rows of temporaries and outputs that cannot contain a denormal.
 ///
-/// All values that instructions write to these rows come from arithmetic, which flushes denormals. An input may contain
-/// denormals. So the row of an input qualifies only after an instruction has overwritten the row in all lanes. This
-/// instruction must precede the first flow instruction.
+/// All values that instructions write to a row of this set are results of arithmetic. Arithmetic flushes denormals. An
+/// input may contain denormals. So the row of an input is in the set only if an instruction overwrites the row in all
+/// lanes. This instruction must precede the first flow instruction.
 pub(super) struct Normal {
     rows: Vec<Known>,
     /// Slot of the first instruction of the program.

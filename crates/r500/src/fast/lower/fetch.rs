@@ -1,7 +1,8 @@
-//! Lowers texture fetches to operations, if the textures and registers of the fetches are known before the launch.
+//! Lowers a texture fetch to operations if the texture and the registers of the fetch are known before the launch.
 //!
-//! The reference interpreter executes all other fetches: fetches from a unit without a texture, from a texture of an
-//! unsupported shape, or from a surface of the CTM model with an unsupported operation.
+//! The reference interpreter executes fetches that are not lowered. A fetch is not lowered if the unit has no texture
+//! or the texture has an unsupported shape. On a surface of the CTM model, a fetch is not lowered if the operation is
+//! unsupported.
 
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::texture::{Sampler, Shape};
@@ -78,7 +79,7 @@ impl Lowering<'_> {
             TexOp::LD | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD | TexOp::DXDY => {}
             TexOp::NOP | TexOp::TEXKILL => return None,
         }
-        // If the launch binds several textures to a unit, the last of these textures is used.
+        // If the launch binds several textures to a unit, the fetch uses the last one.
         let (_, texture) = self.textures.iter().rev().find(|(unit, _)| *unit == tex.inst.tex_id)?;
         if matches!(texture.image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
             return None;
@@ -109,9 +110,9 @@ impl Lowering<'_> {
         self.operation::<Fetched>(inst, self.lowered.fetches.len() - 1)
     }
 
-    /// Returns the rows of the first `N` swizzled channels of a temporary. If the temporary is relative to aL, emits
-    /// operations that copy the channels, and returns the rows of the copies. Returns `None` if the address traps, or
-    /// if all scratch rows are in use.
+    /// Returns the rows of the first `N` swizzled channels of a temporary. For a temporary relative to aL, emits
+    /// operations that copy the channels. For such a temporary, the function returns the rows of the copies. Returns
+    /// `None` if the address traps or if all scratch rows are in use.
     fn source_rows<const N: usize>(&mut self, register: TexRegister) -> Option<[Place; N]> {
         let TexRegister { temp, rel, swizzle } = register;
         if !self.reaches_temp(temp, rel) {

@@ -9,10 +9,10 @@
 //! | `codes` | the table with the vector code of each operation |
 //! | `denormals` | finds rows that cannot contain denormals |
 //!
-//! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and the
-//! channels that are read. Each float constant has a row. The row receives the value of the constant when a group is
+//! Lowering resolves all properties that are known before the run: swizzles, modifiers, presubtract, and the channels
+//! that an instruction reads. Each float constant has a row. The row receives the value of the constant when a group is
 //! created. So the engine does not lower the program again when a draw changes constants. An instruction that cannot be
-//! lowered becomes a separate block for the reference interpreter, so that every program can run. Examples are an
+//! lowered becomes a separate block for the reference interpreter. So every program can run. Examples are an
 //! instruction that traps and an instruction that violates a rule of strict mode.
 
 mod blocks;
@@ -57,7 +57,8 @@ pub(super) enum Template {
     Neighbours,
     /// One computation, applied to this number of channels.
     Channels(Computes, usize),
-    /// Sets the ALU result from the first source, or from the sum A * B + C of the three sources.
+    /// Compares a value with zero and sets the ALU result. The value is the first source, or the sum A * B + C of the
+    /// three sources.
     AluResult {
         /// The comparison with zero.
         op: AluResultOp,
@@ -76,7 +77,7 @@ pub(super) struct Lowered {
     pub(super) uniforms: Vec<(Uniform, Place)>,
     /// Maximum number of lanes in a group.
     pub(super) width: usize,
-    /// Whether groups share the surfaces of the CTM model, and therefore run one after the other.
+    /// Whether the groups share the surfaces of the CTM model. Groups that share surfaces run one after the other.
     pub(super) shares: bool,
     /// The field US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
     pub(super) zero_wins: bool,
@@ -98,14 +99,14 @@ pub(super) struct Lowered {
     pub(super) by_reference: Vec<u16>,
     /// Rows that the program may write.
     pub(super) written: Vec<usize>,
-    /// Rows of temporaries that the program may read before all lanes have written these rows.
+    /// Rows of temporaries. The program may read one of these rows before all lanes have written the row.
     pub(super) cleared: Vec<usize>,
     /// For each row of a temporary, whether the program may read the row.
     pub(super) read: Vec<bool>,
 }
 
 impl Lowered {
-    /// Returns the block that begins at a slot, or [`NONE`] if no block begins at the slot.
+    /// Returns the block that begins at a slot. Returns [`NONE`] if no block begins at the slot.
     #[inline(always)]
     pub(super) fn block_at(&self, slot: u16) -> u32 {
         match self.entries.get(usize::from(slot)) {
@@ -114,7 +115,7 @@ impl Lowered {
         }
     }
 
-    /// Returns the word that all lanes of a row have, if the row is a constant that depends only on the program.
+    /// If a row is a constant that depends only on the program, returns the word of the constant.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         let row = place.number().checked_sub(ROWS + MASKS + SCRATCH)?;
         let known = self.uniform(place).is_none();
@@ -128,7 +129,7 @@ impl Lowered {
     }
 }
 
-/// Number of rows between the registers and the intermediate results. The only such row is that of the active lanes,
+/// Number of rows between the registers and the intermediate results. There is only the row of the active lanes,
 /// [`MASK`](super::operands::MASK).
 const MASKS: usize = 1;
 
@@ -297,8 +298,8 @@ impl Lowering<'_> {
         self.lowered.layout.place(number)
     }
 
-    /// Returns a scratch row for an intermediate result of the current instruction, or `None` if all scratch rows are
-    /// in use.
+    /// Returns a free scratch row for an intermediate result of the current instruction. Returns `None` if all scratch
+    /// rows are in use.
     fn scratch(&mut self) -> Option<Place> {
         self.scratch += 1;
         (self.scratch <= SCRATCH).then(|| self.row(ROWS + MASKS + self.scratch - 1))

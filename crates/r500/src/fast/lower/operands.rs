@@ -1,4 +1,4 @@
-//! Lowers operands in these steps: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
+//! Lowers operands. The steps are fetch, presubtract, select, swizzle and modify. (CTM guide pp. 26-27)
 
 use super::super::bodies::{ConstantByAl, OfQuad, TempByAl};
 use super::super::operands::{Place, Set};
@@ -16,7 +16,7 @@ pub(super) enum Value {
     Row(Place),
 }
 
-/// A number that is the same in all lanes, before modifiers.
+/// A number without modifiers. All lanes have this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shared {
     Source(Given),
@@ -46,8 +46,7 @@ impl Given {
     }
 }
 
-/// A number that is the same in all lanes, with its modifier. A number that depends on float constants has a separate
-/// row.
+/// A number with a modifier. All lanes have this number. A number that depends on float constants has a separate row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Uniform {
     shared: Shared,
@@ -115,15 +114,15 @@ pub(super) struct Instruction<'a, 'l> {
     pub(super) lowering: &'a mut Lowering<'l>,
     pub(super) common: &'a CmnInst,
     pub(super) alu: &'a Alu,
-    /// Presubtract results that have been computed so far, each with its channel.
+    /// The presubtract results computed so far. The first element of a pair is the channel.
     pub(super) presubtracted: Vec<(usize, Value)>,
     /// Copies of sources that are relative to aL. Each element has the source, the channel, and the row of the copy.
     pub(super) copied: Vec<(Source, usize, Place)>,
     pub(super) slot: u16,
     /// Scratch rows that cannot contain a denormal.
     pub(super) normal: Vec<Place>,
-    /// Lane sets of this instruction. The key of a set consists of its base set, a predicate bit, and whether the bit
-    /// is inverted.
+    /// Lane sets of this instruction. The key of a set consists of a base set, a predicate bit, and whether the bit is
+    /// inverted.
     pub(super) sets: Vec<((Set, usize, bool), Set)>,
 }
 
@@ -215,8 +214,8 @@ impl Instruction<'_, '_> {
         })
     }
 
-    /// Returns the row of a copy of a source channel that is relative to aL. If the instruction has no such copy yet,
-    /// emits the operation that copies the channel.
+    /// Returns the row of a copy of a source channel that is relative to aL. If the current instruction has no copy of
+    /// the channel yet, emits the operation that copies the channel.
     fn by_al(&mut self, source: Source, channel: usize) -> Option<Place> {
         if let Some((.., place)) =
             self.copied.iter().find(|(known, of, _)| (*known, *of) == (source, channel))
@@ -260,8 +259,8 @@ impl Instruction<'_, '_> {
                 let a = self.modified(a, Imod::NOP)?;
                 let b = self.modified(b, Imod::NOP)?;
                 let mut bits = |x: f32| Operand { place: self.lowering.constant(x.to_bits()), flip: 0 };
-                // The presubtract becomes a multiply-add. The presubtract and the multiply-add both round once.
-                // (lane::presubtract)
+                // The presubtract becomes a multiply-add. A presubtract rounds once, and a multiply-add also rounds
+                // once. (lane::presubtract)
                 let (factor, addend) = match op {
                     SrcpOp::NEG2 => (bits(-2.0), bits(1.0)),
                     SrcpOp::SUB => (bits(-1.0), b),

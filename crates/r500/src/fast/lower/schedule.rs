@@ -1,6 +1,5 @@
 //! Lowers one arithmetic instruction to vector operations. Selects the channels that one operation computes. Orders the
-//! operations so that the RGB unit and the alpha unit read their sources before either unit writes. (CTM guide pp.
-//! 26-29)
+//! operations so that both units (RGB and alpha) read all sources before the first write. (CTM guide pp. 26-29)
 
 use super::super::bodies::{
     AluResult, AluResultOf, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated,
@@ -121,8 +120,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if let ([], [], [flag]) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
                 && let Some(judged) = self.judged(&computed, flag.0.set)
             {
-                // This operation can be emitted now for two reasons. The operation reads its sources before any write
-                // of the instruction. No other operation of the instruction reads the result of this operation.
+                // The function can emit this operation now for two reasons. The operation reads the sources before any
+                // write of the instruction. No operation of the instruction reads the ALU result.
                 let template = Template::AluResult { op: common.alu_result_op, of_sum: true };
                 self.lowering.push_as(judged, template);
                 continue;
@@ -182,10 +181,10 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// The RGB unit and the alpha unit read their sources before either unit writes. So this function emits operations
-    /// in an order in which no operation overwrites a source of a later operation. If no such order exists, an
-    /// operation writes its results to scratch rows. `after` then receives an operation that copies these rows to the
-    /// destinations. (r500.md 3.1)
+    /// The RGB unit and the alpha unit read all sources before the first write. So this function emits operations in an
+    /// order in which no operation overwrites a source of a later operation. If no such order exists, an operation
+    /// writes to scratch rows. For each operation that writes to scratch rows, the function adds to `after` an
+    /// operation that copies the scratch rows to the destinations. (r500.md 3.1)
     fn in_order(&mut self, mut left: Vec<Together>, after: &mut Vec<Together>) -> Option<()> {
         while !left.is_empty() {
             let harmless = (0..left.len()).find(|&at| {
@@ -315,7 +314,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if rgb_op != RgbOp::SOP {
                 return Some(one(code, a));
             }
-            // Both units may use the value of the transcendental function. Each unit applies its own OMOD to the value.
+            // Both units may use the value of the transcendental function. Each unit applies the unit's OMOD to the
+            // value.
             let place = match halves[0] {
                 Some(place) => place,
                 None => self.scratched(&Computed { code, src: [a; 3], omod: Omod::MUL_1, clamp: false })?,
@@ -324,7 +324,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             return Some(one(Code::PASS, Operand { place, flip: 0 }));
         }
         if half == 1 && alpha_op == AlphaOp::DP && !rgb_op.is_dot_product() {
-            // In lenient mode, a DP without a dot product in the RGB unit returns operand A of the red channel.
+            // In lenient mode, an alpha DP returns operand A of the red channel if the RGB unit has no dot product.
             let a = self.operand(0, 0)?;
             return Some(one(Code::PASS, a));
         }
@@ -354,7 +354,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             return Some(Computed { code: Code::PASS, src: [src[0]; 3], omod, clamp });
         }
         if code == Code::SUM {
-            // Only the sign of the product matters, so the sign flips of both factors are applied to the first factor.
+            // Only the sign of the product matters. So the first factor gets the sign flips of both factors.
             src[0].flip ^= src[1].flip;
             src[1].flip = 0;
         }
@@ -415,8 +415,8 @@ impl Computed {
     }
 }
 
-/// Adds a channel to an existing operation that computes its channels in the same way. If no such operation exists,
-/// adds a new operation.
+/// Adds a channel to an operation with equal properties (code, OMOD, clamp and lane set). If no operation has equal
+/// properties, adds a new operation for the channel.
 fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set>) {
     let Computed { code, src, mut omod, clamp } = *computed;
     // Disabled OMOD also disables clamping, even if the clamp bit is set. (CTM guide p. 29)
@@ -427,7 +427,7 @@ fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set
         omod = Omod::MUL_1;
     }
     for (number, operand) in src.iter().enumerate() {
-        // Unused sources repeat the first source, so that the operation does not depend on other rows.
+        // Each unused source is a copy of the first source. So the operation does not depend on unrelated rows.
         let operand = if number < code.sources { operand } else { &src[0] };
         (channel.src[number], channel.flip[number]) = (operand.place, operand.flip);
     }

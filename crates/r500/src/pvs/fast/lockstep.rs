@@ -9,7 +9,7 @@ use crate::pvs::group::{Group, row_name};
 use crate::pvs::launch::RunError;
 use crate::pvs::setup::Setup;
 
-/// One group, with its state on the reference interpreter and its state on the fast engine.
+/// One group. The group has a state on the reference interpreter and a state on the fast engine.
 struct Both<'a> {
     engine: &'a Fast,
     first: usize,
@@ -52,8 +52,8 @@ impl Twin for Both<'_> {
     }
 }
 
-/// Runs a group to its end on both engines. `start` returns the group in its initial state. The first vertex of the
-/// group is `first`.
+/// Runs a group on both engines until the group ends. `start` returns the group in its initial state. The first vertex
+/// of the group is `first`.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,

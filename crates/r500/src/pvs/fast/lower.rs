@@ -46,7 +46,7 @@ pub(super) struct Plain {
     /// For each operand, the channels that affect the result. Bit 0 is x.
     pub(super) reads: [u8; 3],
     pub(super) target: Target,
-    /// For a dual instruction, the source of its math half and the row that the math half writes.
+    /// For a dual instruction: the source row of the math half, and the row that the math half writes.
     pub(super) dual: Option<(Place, usize)>,
 }
 

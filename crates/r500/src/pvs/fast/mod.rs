@@ -1,9 +1,9 @@
-//! The fast engine of the vertex unit. It executes an operation for whole rows of vertices at once.
+//! The fast engine of the vertex unit. This engine executes an operation for whole rows of vertices at once.
 //!
-//! The engine works on the same [`Group`] as the reference interpreter, and produces the same registers, counts and
-//! traps. [`super::flow`] executes flow control. Lowering finds the rows of operands and results. Two kinds of
-//! instructions cannot be lowered: instructions with a relative address in a file other than the constants, and
-//! instructions that trap. The reference interpreter executes these instructions.
+//! The engine and the reference interpreter both work on a [`Group`]. Their registers, counts and traps are equal.
+//! [`super::flow`] executes flow control. Lowering finds the rows of operands and results. The reference interpreter
+//! executes instructions that cannot be lowered. There are two kinds: instructions that trap, and instructions with a
+//! relative address in a file other than the constants.
 //!
 //! | module | contents |
 //! |---|---|
@@ -43,7 +43,7 @@ pub struct Fast {
     /// Rows that the program may write.
     written: Vec<usize>,
     level: Level,
-    /// A group of an earlier launch, whose input registers have been set to zero. A later launch reuses this group.
+    /// A group of an earlier launch. The input registers of the group are zero. A later launch reuses the group.
     spare: Spare<Box<Group>>,
 }
 
@@ -81,8 +81,8 @@ impl Fast {
         group
     }
 
-    /// Keeps a group that has ended, so that a later launch can reuse the group. `inputs` are the input registers that
-    /// the launch has written. This function sets these registers to zero.
+    /// Keeps an ended group for a later launch. `inputs` are the input registers that the launch has written. This
+    /// function sets the registers in `inputs` to zero.
     pub(crate) fn keep(&self, mut group: Box<Group>, inputs: impl Iterator<Item = usize>) {
         for register in inputs {
             let start = INPUT.start + register * 4;
@@ -94,7 +94,7 @@ impl Fast {
     /// Restarts a group at the start of the program, with other vertices. Does not change issue counts.
     pub(crate) fn restart(&self, group: &mut Group, lanes: Mask) {
         group.flow = Flow::new(group.setup.first, lanes);
-        // The engine does not read lanes above the highest vertex, so these lanes are not cleared.
+        // The engine does not read lanes above the highest vertex. So this function does not clear those lanes.
         let width = (u64::BITS - lanes.0.leading_zeros()) as usize;
         let rows = group.rows.rows_mut();
         self.written.iter().for_each(|row| rows[*row].0[..width].fill(0));

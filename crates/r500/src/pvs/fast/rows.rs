@@ -1,8 +1,8 @@
-//! Executes operations on rows. The channels of an operation are computed one after the other. Each channel is computed
-//! for all vertices of the group at once.
+//! Executes operations on rows. The engine computes the channels of an operation one after the other. The engine
+//! computes each channel for all vertices of the group at once.
 //!
-//! Loops over lanes do not have branches, so that the compiler turns the loops into vector code at each level. The
-//! loops also compute lanes that the instruction does not write, but do not store the results of these lanes.
+//! Loops over lanes have no branches. So the compiler turns the loops into vector code at each level. The loops compute
+//! all lanes but store only the lanes that the instruction writes.
 
 use reconverge_simt::Mask;
 use reconverge_simt::level::Task;
@@ -256,8 +256,8 @@ fn replicate<const N: usize>(value: &mut Vector<N>) {
 }
 
 /// Computes one channel of an operation that works channel by channel. `function` is the function of the operation for
-/// one vertex. The compiler does not vectorise calls of `function`. So frequent operations do not use `function`, but
-/// have their own code here.
+/// one vertex. The compiler does not vectorise calls of `function`. So this function contains separate code for
+/// frequent operations.
 #[inline(always)]
 fn channel<const N: usize>(
     op: Op,
