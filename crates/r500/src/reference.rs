@@ -1,5 +1,5 @@
-//! The reference interpreter. It executes one instruction at a time, for one lane after another. Read this file
-//! alongside the manual.
+//! The reference interpreter. The interpreter executes one instruction at a time, for one lane after another. Read this
+//! file alongside the manual.
 //!
 //! [`crate::flow`] executes flow control. [`mod@crate::lane`] defines the arithmetic of one lane. [`crate::operations`]
 //! names the function of each operation.
@@ -18,7 +18,7 @@ use crate::operations::{Dot, Operation, Value, used_sources};
 use crate::texture::{self, Coordinates};
 use crate::words::*;
 
-/// Results of the RGB unit and the alpha unit for one lane, before the instruction writes them.
+/// Results of the RGB unit and the alpha unit for one lane. The instruction has not written the results yet.
 #[derive(Clone, Copy, Default)]
 struct Results {
     rgb: [f32; 3],
@@ -96,7 +96,7 @@ impl Group {
     }
 
     // ---- Arithmetic. An instruction reads all operands, then computes the values of both units, and then writes. If
-    // no lane executes the instruction, the addresses of its operands are not computed.
+    // no lane executes the instruction, the interpreter does not compute the addresses of operands.
 
     fn alu<O: Observer>(&mut self, common: &CmnInst, alu: &Alu, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
@@ -138,9 +138,9 @@ impl Group {
         Ok(())
     }
 
-    /// Computes the values of both units for one lane. SOP and DP read the value of the other unit before the other
-    /// unit scales and clamps the value. The unit that executes SOP or DP then applies its OMOD and its clamp to this
-    /// value. (docs/r500.md, Q7)
+    /// Computes the values of both units for one lane. A unit with the operation SOP or DP takes the value of the other
+    /// unit. The other unit has not scaled and clamped this value. The unit with SOP or DP then scales the value by
+    /// OMOD and clamps the result. (docs/r500.md, Q7)
     fn compute(
         &self,
         common: &CmnInst,
@@ -189,8 +189,7 @@ impl Group {
 
         let omod = alu.alpha.omod;
         let alpha_result = match alpha_op.value {
-            // In lenient mode, a DP without a dot product in the RGB unit returns the red channel of the RGB unit's
-            // operand A.
+            // The RGB unit has no dot product. In lenient mode, DP returns the red channel of the RGB unit's operand A.
             Value::Forwarded => dot(omod).unwrap_or_else(|| lane::scaled(of_rgb(0, 0), omod)),
             _ => value(alpha_op, omod, &of_alpha, &|number, of_quad| read.of_quad(of_quad, 3, number)),
         };
@@ -355,8 +354,8 @@ impl Group {
             fetched[lane.index()] =
                 if let Some(memory) = self.memory.as_ref().filter(|memory| memory.has_input(unit)) {
                     match memory.fetch(unit, position, tex.inst.inst, tex.inst.unscaled) {
-                        // A helper lane at the edge of a domain may fetch outside the surface, because the fetched
-                        // value is not used.
+                        // A helper lane at the edge of a domain may fetch outside the surface, because no result
+                        // depends on this fetch.
                         Err(AccessError::Outside { .. }) if !self.flow.covered().has(lane) => [0; 4],
                         value => value?,
                     }
@@ -488,7 +487,7 @@ impl Reader<'_> {
         lane::modify(self.channel(sel, swiz), modifier)
     }
 
-    /// Returns a swizzled component. In both units, R, G and B come from the RGB address word, and A comes from the
+    /// Returns a swizzled component. Components R, G and B come from the RGB address word. Component A comes from the
     /// alpha address word. (CTM p. 27)
     fn channel(&self, sel: Sel, swiz: Swiz) -> f32 {
         match swiz {
@@ -516,8 +515,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a channel of src0 in another lane of the quad, with the modifier of operand `number`. The other lane may
-    /// be inactive. (REG, MDH and MDV)
+    /// Returns a channel of another lane's src0. The function applies the modifier of operand `number` to the channel.
+    /// The other lane is in the same quad and may be inactive. (REG, MDH and MDV)
     fn of_quad(&self, of_quad: u8, channel: usize, number: usize) -> f32 {
         let (.., modifier) = self.alu.operand(channel, number);
         lane::modify(self.component(Sel::SRC0, channel, Lane(self.lane.0 & !3 | of_quad)), modifier)

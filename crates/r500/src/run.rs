@@ -1,4 +1,4 @@
-//! Runs a launch: as a whole, step by step, or with an observer.
+//! Runs a launch as a whole, step by step, or with an observer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,8 +60,9 @@ impl Loaded {
         Ok(Loaded { setup, environment, options: *options, denormals, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment. Lowers the program again only if the environments do not
-    /// [lower alike](Environment::lowers_alike), or if only one of the two environments has denormal constants.
+    /// Returns the same program for another environment. If the two environments [lower
+    /// alike](Environment::lowers_alike) and agree on whether constants are denormal, the function does not lower the
+    /// program again.
     ///
     /// # Errors
     /// Returns an error if the environment is invalid.
@@ -90,8 +91,8 @@ impl Loaded {
         &self.environment
     }
 
-    /// Runs `lanes` lanes with these inputs. The options select the engine. Groups do not affect each other. So several
-    /// runs of whole groups give the same results as one run of all lanes.
+    /// Runs `lanes` lanes with these inputs. The options select the engine. Groups do not affect each other. So a
+    /// caller may split a launch into several runs of whole groups. The results do not change.
     ///
     /// # Errors
     /// Returns an error if the launch is invalid, if a group traps, or if the results of two engines differ. If several
@@ -139,7 +140,8 @@ impl Loaded {
         self.fast.of(&(launch.temps(), self.denormals), (engine, launch.groups()), lower, Fast::with_code)
     }
 
-    /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
+    /// Prepares a launch to run step by step from the first instruction. The launch runs in the environment of
+    /// [`Loaded::new`].
     ///
     /// # Errors
     /// Returns an error if the launch is invalid.
@@ -164,8 +166,8 @@ impl Loaded {
         let Loaded { setup, options, .. } = self;
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
-        // The condition is a compile-time constant. So the compiler does not instantiate the fast engine for types of
-        // observers that the fast engine does not support.
+        // The condition is a compile-time constant. If the condition is false, the compiler does not instantiate the
+        // fast engine for this type of observer.
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
@@ -183,7 +185,7 @@ impl Loaded {
         }
     }
 
-    /// Runs a launch on the reference interpreter, one group at a time in order.
+    /// Runs the groups of a launch one after another on the reference interpreter.
     fn on_reference<O: Observer>(&self, launch: &Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
         let mut totals = Totals::default();
@@ -239,8 +241,7 @@ pub struct Run {
     totals: Totals,
     /// The group that ended at the last step.
     ended: Option<Arc<Group>>,
-    /// The outputs of the groups that have ended. Copies of the run share these outputs until one of the copies adds
-    /// outputs.
+    /// The outputs of the groups that have ended. Copies of a run share this field until one copy adds outputs.
     outputs: Arc<Outputs>,
 }
 
@@ -273,7 +274,7 @@ impl Run {
         &mut self.group
     }
 
-    /// Returns the group that ended at the last step, or `None` if no group ended.
+    /// Returns the group that ended at the last step. If no group ended, the function returns `None`.
     pub fn take_ended(&mut self) -> Option<Arc<Group>> {
         self.ended.take()
     }

@@ -131,7 +131,7 @@ pub(crate) fn slots_of(program: &Program, size: usize, slots: usize) -> Result<(
     Ok((base as u16, base as u16 + count as u16 - 1))
 }
 
-/// Returns the float constants that a program contains, each with its number and the bits of its four channels.
+/// Returns the float constants of a program. An element has the number of the constant and the bits of four channels.
 pub(crate) fn constants(program: &Program) -> Result<Vec<(u8, [u32; 4])>, SetupError> {
     let mut constants = Vec::new();
     for block in &program.constants {
@@ -152,13 +152,14 @@ pub(crate) fn constants(program: &Program) -> Result<Vec<(u8, [u32; 4])>, SetupE
 impl Setup {
     /// Loads and decodes a program.
     ///
-    /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
-    /// first to the last slot, 128 temporaries are allocated, flow control is full, and zero times a value follows IEEE
-    /// rules. Registers of other blocks are ignored, such as the `RS_…` registers that route the inputs.
+    /// If the program does not contain a state register, the register gets a permissive default. By default, the code
+    /// runs from the first to the last slot, 128 temporaries are allocated, flow control is full, and zero times a
+    /// value follows IEEE rules. The function ignores registers of other blocks. Examples are the `RS_…` registers,
+    /// which route the inputs.
     ///
     /// # Errors
-    /// Returns a [`SetupError`] if the program cannot be set up. If a field of an instruction has a code without a
-    /// meaning, this function does not return an error. The instruction traps when a group reaches the instruction.
+    /// Returns a [`SetupError`] if the program cannot be set up. A field of an instruction with an undefined code is
+    /// not an error here. The instruction traps when a group reaches the instruction.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
@@ -218,8 +219,8 @@ impl Setup {
     fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {
         let mut code_addr = None;
         for (name, value) in &program.state {
-            // The function `inputs` reads the RS registers. These registers set up the rasteriser and name the
-            // temporary of each input.
+            // The function `inputs` reads the RS registers. RS registers set up the rasteriser and name the temporary
+            // of each input.
             if name.starts_with("RS_") {
                 continue;
             }
@@ -286,7 +287,8 @@ impl Setup {
         self.slots().flat_map(|(_, slot)| slot.words).collect()
     }
 
-    /// Returns the contents of the slot with this absolute number, or `None` if no words are loaded into the slot.
+    /// Returns the contents of the slot with this absolute number. If no words are loaded into the slot, the function
+    /// returns `None`.
     pub fn slot(&self, slot: u16) -> Option<&Slot> {
         self.slots.get(usize::from(slot))?.as_ref()
     }
@@ -297,9 +299,9 @@ impl Setup {
     }
 }
 
-/// Returns the temporaries that the RS_INST_n registers name. If bit 4 of a register is set, bits 11:5 name the
+/// Returns the temporaries that the RS_INST_n registers name. If bit 4 of such a register is set, bits 11:5 name the
 /// temporary of a texture coordinate. If bits 17:16 are not 0, bits 24:18 name the temporary of a colour. RS_INST_COUNT
-/// is the number of the last register. (Mesa, r300_reg.h; valid for all programs of Mesa's corpus)
+/// is the number n of the last RS_INST_n register. (Mesa, r300_reg.h; valid for all programs of Mesa's corpus)
 fn inputs(program: &Program) -> Option<Vec<u8>> {
     let value = |name: &str| program.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let last = value("RS_INST_COUNT")? & 0xf;

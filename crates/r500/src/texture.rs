@@ -1,4 +1,5 @@
-//! Texture fetches: the coordinates and levels of detail of the TEX operations. (CTM guide p. 33; REG, US_TEX_INST)
+//! Texture fetches. The module computes the coordinates and levels of detail of the TEX operations. (CTM guide p. 33;
+//! REG, US_TEX_INST)
 
 use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
 use reconverge_simt::texture::{
@@ -30,7 +31,8 @@ impl Texture {
 pub struct Coordinates {
     /// S, T, R and Q of the lane.
     pub position: [f32; 4],
-    /// S, T, R and Q of the four lanes of the quad: top left, top right, bottom left, bottom right.
+    /// S, T, R and Q for each lane of the quad. The lanes are in the order top left, top right, bottom left, bottom
+    /// right.
     pub quad: [[f32; 4]; 4],
     /// For DXDY, the derivatives by x.
     pub dx: Option<[f32; 4]>,
@@ -70,9 +72,9 @@ fn coordinates(op: TexOp, [s, t, r, q]: [f32; 4]) -> [f32; 3] {
 /// Fetches for one lane, and returns the bits of the four channels.
 ///
 /// The index of a texel is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail depends
-/// on the operation. LD, PROJ and LODBIAS use the differences between the quad's coordinates. DXDY uses two derivative
-/// registers. An anisotropic filter places its samples according to these differences or derivatives. LOD uses Q as the
-/// level of detail, and takes a single sample.
+/// on the operation. LD, PROJ and LODBIAS use the differences between the quad's coordinates. DXDY uses derivatives
+/// from two registers. An anisotropic filter also places its samples by these differences or derivatives. LOD uses Q as
+/// the level of detail, and takes a single sample.
 ///
 /// # Errors
 /// Returns an error if the machine does not support the shape of the texture.

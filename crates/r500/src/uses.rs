@@ -6,8 +6,8 @@
 //! ALU result. `aL` is the loop register, which the lanes of a group share.
 //!
 //! A unit of an arithmetic instruction has an entry if the instruction writes a value that the unit computes. The entry
-//! lists a source only if the source affects a channel that the instruction writes. One effect has no entry: an
-//! uncached OUT stores to the memory of a CTM launch. The instruction itself does not show whether its outputs are
+//! lists a source only if the source affects a channel that the instruction writes. An uncached OUT stores to the
+//! memory of a CTM launch. This store has no entry, because the instruction does not show whether its outputs are
 //! uncached.
 
 use std::ops::Range;
@@ -201,7 +201,7 @@ fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses
         }
     }
     operands(&mut uses, alu, unit, wanted);
-    // In lenient mode, a DP without a dot product returns the red channel of the RGB unit's operand A. An SOP without a
+    // In lenient mode, DP without a dot product returns the red channel of the RGB unit's operand A. SOP without a
     // transcendental function returns the alpha unit's operand A.
     let forwarded = |operation: Value| matches!(operation, Value::Forwarded);
     match unit {
@@ -247,7 +247,7 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
         TexOp::LD | TexOp::DXDY => 3,
         TexOp::TEXKILL | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD => 4,
     };
-    // For these operations, the level of detail depends on the coordinates of the whole quad.
+    // In these operations, the level of detail depends on the coordinates of all lanes of the quad.
     let quad = matches!(op, TexOp::LD | TexOp::PROJ | TexOp::LODBIAS);
     if op == TexOp::TEXKILL {
         let TexRegister { temp, rel, swizzle } = tex.src();

@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, although the hardware could execute these encodings.
+//! Encodings that the documents forbid. The hardware could execute these encodings.
 
 use thiserror::Error;
 
@@ -16,7 +16,7 @@ pub enum Violation {
         /// The reserved bits that are set.
         bits: u32,
     },
-    /// An FC instruction selects the predicate RGBA, although it has only one predicate bit. In lenient mode, the
+    /// An FC instruction selects the predicate RGBA. An FC instruction has only one predicate bit. In lenient mode, the
     /// instruction uses the red bit. (CTM guide p. 31)
     #[error("an FC instruction cannot use RGB_PRED_SEL = RGBA: it has one predicate")]
     FcPredicatePerChannel,
@@ -39,7 +39,7 @@ pub enum Violation {
     #[error("an inline constant cannot be relative")]
     RelativeInline,
     /// The ALU_WMASK bit of an OUT instruction is set. In lenient mode, the instruction does not write the ALU result.
-    /// (CTM guide p. 35: "any ALU instruction")
+    /// (The CTM guide, p. 35, says "any ALU instruction".)
     #[error("ALU_WMASK is only valid on ALU instructions")]
     AluResultOnOut,
     /// The W_OMASK bit of an ALU instruction is set. In lenient mode, the bit is ignored. (REG)
@@ -51,7 +51,7 @@ pub enum Violation {
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {
-        // The manual also says "write 0" for unused words, but no document says that the hardware reads these words. So
+        // The manual also says "write 0" for unused words. No document says that the hardware reads unused words. So
         // this function does not check unused words.
         let bits = raw & !info.owned;
         if bits != 0 && !info.fields.is_empty() {

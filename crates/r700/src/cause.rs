@@ -12,8 +12,8 @@ use crate::control::Stage;
 use crate::flow::FlowFault;
 use crate::words::KcacheMode;
 
-/// Reason why a program traps. Some causes trap only in strict mode. In lenient mode, the program continues after such
-/// a cause, with a defined effect.
+/// Reason why a program traps. Some causes trap only in strict mode. In lenient mode, the program then continues with a
+/// defined effect.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// The words of the instruction have no meaning.
@@ -65,10 +65,10 @@ pub enum Cause {
         /// KCACHE_MODE of the set.
         mode: KcacheMode,
     },
-    /// A group runs after an UPDATE_EXECUTE_MASK in the same clause. Such a group traps only in strict mode.
+    /// A group follows an UPDATE_EXECUTE_MASK in the same clause. The group traps only in strict mode.
     #[error("a group follows UPDATE_EXECUTE_MASK in the same clause")]
     ExecuteMaskNotLast,
-    /// The program contains an instruction that only other kinds of programs may contain. The instruction traps only in
+    /// The program contains an instruction that this kind of program may not contain. The instruction traps only in
     /// strict mode. In lenient mode, the instruction runs.
     #[error("{name} does not belong in a {stage:?} program")]
     WrongStage {
@@ -113,9 +113,9 @@ pub enum Cause {
         /// Number of the lane in its wavefront.
         lane: Lane,
     },
-    /// Two wavefronts access the same dword of the local data share, and at least one of the two accesses is a write.
-    /// R700 has no instruction that orders wavefronts. The race traps only in strict mode. In lenient mode, the
-    /// accesses happen in the order of the wavefronts' numbers.
+    /// Two wavefronts access the same dword of the local data share. At least one access is a write. R700 has no
+    /// instruction that orders wavefronts. The race traps only in strict mode. In lenient mode, the accesses happen in
+    /// the order of the wavefronts' numbers.
     #[error(
         "race on bank {bank}, dword {dword} of the local data share: {} and {}, and nothing orders wavefronts",
         .accesses[0], .accesses[1]
@@ -125,7 +125,7 @@ pub enum Cause {
         bank: u32,
         /// The dword in the bank.
         dword: u32,
-        /// The two accesses: first the earlier access, then the access that traps.
+        /// The two accesses. The earlier access comes first. The second access traps.
         accesses: Box<[ShareAccess; 2]>,
     },
     /// The wavefront has issued as many instructions as the watchdog allows.

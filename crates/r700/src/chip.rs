@@ -1,7 +1,7 @@
-//! The chips, and the differences between them that programs can observe.
+//! The chips. The fields of a chip are properties that a program can observe.
 //!
-//! Sources: Mesa `r600_asm.c` (`stack_entry_size`) for the wavefront widths; Mesa's opcode table and `r600_asm.c` for
-//! doubles and the index register.
+//! Mesa's `r600_asm.c` (`stack_entry_size`) is the source of the wavefront widths. Mesa's opcode table and `r600_asm.c`
+//! are the source for doubles and the index register.
 
 /// The encoding of a chip's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,7 +17,8 @@ pub enum Family {
 pub struct Chip {
     /// Name of the chip, in lower case.
     pub name: &'static str,
-    /// Other names of the chip, in upper case: names of products with the same instruction set, and names of families.
+    /// Other names of the chip, in upper case. A name is the name of a product with the same instruction set, or of a
+    /// family.
     pub aliases: &'static [&'static str],
     /// Encoding of the chip's instructions.
     pub family: Family,
@@ -35,7 +36,7 @@ const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, in
 }
 
 impl Chip {
-    /// Returns a copy of this chip that has `aliases` as its other names.
+    /// Returns a copy of this chip. `aliases` are the other names of the copy.
     const fn or(self, aliases: &'static [&'static str]) -> Chip {
         Chip { aliases, ..self }
     }
@@ -63,14 +64,15 @@ impl Chip {
     /// The default chip: RV770.
     pub const RV770: Chip = CHIPS[0];
 
-    /// Returns whether every program runs in the same way on this chip and on `other`.
+    /// Returns whether this chip and `other` run every program in the same way.
     pub(crate) fn is_like(&self, other: &Chip) -> bool {
         let Chip { name: _, aliases: _, family, wave_width, fp64, indexes_by_loop } = *self;
         (family, wave_width) == (other.family, other.wave_width)
             && (fp64, indexes_by_loop) == (other.fp64, other.indexes_by_loop)
     }
 
-    /// Returns the chip that has `name` as its name or as one of its other names. The comparison ignores case.
+    /// Returns the chip that has the name `name`, or that has `name` among its other names. The comparison ignores
+    /// case.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
         CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(is)).copied()

@@ -1,8 +1,8 @@
-//! A decoded program. It contains the control-flow instructions by address, and the decoded clauses. Each ALU
+//! A decoded program. The program consists of control-flow instructions with addresses, and decoded clauses. An ALU
 //! instruction of a clause has a slot, an opcode, and the values of its literals.
 //!
-//! The decoder decodes only instructions that are reachable from the first instruction, because the gaps between
-//! clauses may contain any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
+//! The decoder starts at the first instruction and decodes only reachable instructions. The gaps between clauses may
+//! contain any data. Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
 
 mod decode;
 
@@ -73,8 +73,8 @@ pub struct AluClause {
     pub whole_quad_mode: bool,
     /// The two windows into constant buffers.
     pub kcache: [Window; 2],
-    /// ALT_CONST: whether the clause reads the constants of the other stage (vertex or pixel) instead of the constants
-    /// of its own stage.
+    /// ALT_CONST. If this field is set, a clause of a vertex program reads the constants of the pixel stage, and a
+    /// clause of a pixel program reads the constants of the vertex stage.
     pub alt_const: bool,
     /// The part of the program that contains the clause, including the literals. The unit is 64-bit words.
     pub slots: Range<u32>,
@@ -146,8 +146,8 @@ pub struct AluOp {
     pub clamp: bool,
     /// INDEX_MODE.
     pub index_mode: IndexModeR700,
-    /// PRED_SEL: the value of the predicate for which a lane runs the instruction, or `None` if every active lane runs
-    /// the instruction.
+    /// PRED_SEL. Only lanes whose predicate has this value run the instruction. If the field is `None`, every active
+    /// lane runs the instruction.
     pub pred_sel: Option<bool>,
     /// UPDATE_PRED.
     pub update_pred: bool,
@@ -173,10 +173,10 @@ impl AluOp {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the PRED_SET* whose result becomes the predicate, or `None` if the group has no PRED_SET*. If the group
-    /// has several PRED_SET*, returns the PRED_SET* that the machine computes last. The machine computes instructions
-    /// with an indexed destination before all other instructions. If an operation takes a pair of slots, the
-    /// instruction in the lower slot has the operation's result.
+    /// Returns the PRED_SET* whose result becomes the predicate. If the group has no PRED_SET*, the function returns
+    /// `None`. If the group has several PRED_SET*, the machine computes the returned PRED_SET* last. The machine
+    /// computes instructions with an indexed destination before all other instructions. If an operation takes a pair of
+    /// slots, the instruction in the lower slot has the operation's result.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =
@@ -271,7 +271,7 @@ pub struct Export {
 pub enum ExportKind {
     /// Colours and computed Z.
     Pixel,
-    /// The position, and outputs with a fixed meaning such as the point size.
+    /// The position and the other outputs with a fixed meaning, such as the point size.
     Pos,
     /// Parameters for the pixel stage.
     Param,
@@ -307,9 +307,9 @@ pub struct MemoryExport {
 }
 
 impl MemoryExport {
-    /// Returns the number of register components from which COMP_MASK selects. For a stream, this number is four for
-    /// any element size. For other memory, this number is the number of dwords in an element. (Source: Mesa
-    /// `r600_shader.c`. In this file, `emit_streamout` can write component y of a register to elements of one dword.)
+    /// Returns the number of register components from which COMP_MASK selects. For a stream, the number is always four.
+    /// For other memory, the number is the number of dwords in an element. (Source: Mesa `r600_shader.c`. There,
+    /// `emit_streamout` can write component y of a register to elements of one dword.)
     pub fn components(&self) -> usize {
         if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
@@ -435,20 +435,21 @@ pub enum CodeFault {
         /// Name of the instruction.
         name: &'static str,
     },
-    /// No instruction of the group has the LAST bit before the clause ends, or the group's literals extend past the end
-    /// of the clause.
+    /// No instruction of the group has the LAST bit before the clause ends, or the group's literals lie partly after
+    /// the end of the clause.
     #[error("the clause ends inside a group")]
     OpenGroup,
     /// A group has more than five instructions.
     #[error("a group of more than five instructions")]
     LongGroup,
-    /// Two instructions of a group need the same slot.
+    /// Two instructions of one group need the same slot.
     #[error("two instructions of the group need slot {slot}")]
     SlotTaken {
         /// x, y, z, w or t.
         slot: char,
     },
-    /// An operation of the group takes several slots, but the group does not fill all of these slots.
+    /// An operation takes several slots of the group, but the group does not have an instruction in each of these
+    /// slots.
     #[error("{name} does not fill the slots it needs")]
     Incomplete {
         /// Name of the opcode.
@@ -484,8 +485,8 @@ impl CodeOptions {
 impl Code {
     /// Decodes the instructions of `words` that are reachable from instruction `start`.
     ///
-    /// If an instruction is invalid, the program stores a [`CodeFault`] instead of the instruction ([`Code::faults`]).
-    /// An invalid instruction traps only if it is executed.
+    /// For an invalid instruction, the program stores a [`CodeFault`] ([`Code::faults`]). An invalid instruction traps
+    /// only if a wavefront executes the instruction.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
         let mut reader =
             Reader { words, options, ops: Vec::with_capacity(words.len() / 2), groups: Vec::new() };
@@ -529,8 +530,8 @@ impl Code {
         (0..clause.group_count()).map(|number| self.group(clause, number))
     }
 
-    /// Returns a list of addresses: first the address of a control-flow instruction, then the addresses of the groups
-    /// or fetches of its clause.
+    /// Returns the address of a control-flow instruction, followed by the addresses of the groups or fetches of its
+    /// clause.
     pub fn places(&self, addr: u32, op: &CfOp) -> Vec<u32> {
         let mut places = vec![addr];
         match op {
@@ -579,7 +580,7 @@ impl Code {
     }
 }
 
-/// Decodes `words` as one group with its literals.
+/// Decodes `words` as one group and its literals.
 pub(crate) fn group_of(words: &[u32], chip: Chip) -> Result<Vec<AluOp>, CodeFault> {
     let mut reader = Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() };
     let slots = (words.len() / 2) as u32;

@@ -1,9 +1,9 @@
-//! The table of control-flow instructions. Each instruction has one row with its operation, its chips and the fidelity
-//! of its emulation. The table is a `match` without a catch-all arm, so the module does not compile if an instruction
-//! has no row. [`mem_fidelity`] and [`tex_fidelity`] return the fidelity of fetches from memory and textures.
+//! The table of control-flow instructions. An instruction has one row with its operation, its chips and the fidelity of
+//! its emulation. The table is a `match` without a catch-all arm, so the module does not compile if an instruction has
+//! no row. [`mem_fidelity`] and [`tex_fidelity`] return the fidelity of fetches from memory and textures.
 //!
-//! Source: MAN chapter 3 and the opcode tables of Mesa and XF86. If these sources leave a question open,
-//! [`crate::rules`] states the interpretation that this project follows.
+//! Sources: MAN chapter 3 and the opcode tables of Mesa and XF86. [`crate::rules`] lists the questions that these
+//! sources leave open, and the answers of this project.
 
 use reconverge_simt::Fidelity::{self, Recommended, Specified};
 
@@ -16,14 +16,14 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 pub enum Stage {
     /// A pixel shader (PS).
     Pixel,
-    /// A vertex shader (VS), an export shader (ES), or a fetch program that a VS or an ES calls.
+    /// A vertex shader (VS), an export shader (ES), or a fetch program. A VS or an ES calls the fetch program.
     Vertex,
     /// A geometry shader (GS).
     Geometry,
 }
 
-/// A row of the table: the properties of a control-flow instruction, apart from its number and name. Every instruction
-/// with a 7-bit CF_INST has a row, except the exports.
+/// A row of the table. The row has the properties of a control-flow instruction except its number and its name. Every
+/// instruction with a 7-bit CF_INST has a row, except the exports.
 #[derive(Clone, Copy, Debug)]
 pub struct CfRow {
     /// The operation.
@@ -32,13 +32,13 @@ pub struct CfRow {
     pub in_r600: bool,
     /// Whether the instruction can jump to ADDR.
     pub jumps: bool,
-    /// The only kind of program that may contain the instruction (MAN p. 47), or `None` if all kinds may contain the
-    /// instruction.
+    /// The only kind of program that may contain the instruction (MAN p. 47). If the field is `None`, all kinds of
+    /// programs may contain the instruction.
     pub stage: Option<Stage>,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed rule on which the result of the instruction depends, or `None` if the result depends on no disputed
-    /// rule.
+    /// The disputed rule that determines the result of the instruction. The field is `None` if no disputed rule affects
+    /// the result.
     pub rule: Option<Rule>,
 }
 
@@ -164,7 +164,8 @@ pub fn effect(inst: CfInst) -> &'static str {
     }
 }
 
-/// Describes how an ALU clause changes the flow of lanes, apart from the effect of its predicates. (MAN pp. 47 to 54)
+/// Returns a description of how an ALU clause changes the flow of lanes. The description does not cover predicates.
+/// (MAN pp. 47 to 54)
 pub fn form_effect(form: AluForm) -> &'static str {
     match form {
         AluForm::ALU => "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-branch.",
@@ -218,8 +219,8 @@ pub fn tex_in_r600(inst: TexInst) -> bool {
 pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
         MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
-        // The sources confirm only MEM_INST and MEM_OP. The layout of all other fields of these instructions is
-        // provisional.
+        // The sources confirm only the fields MEM_INST and MEM_OP. The layout of all other fields of LDS instructions
+        // is provisional.
         MemOp::LOCAL_DS_WRITE | MemOp::LOCAL_DS_READ => Some(Fidelity::Recommended),
         MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => None,
     }
@@ -262,15 +263,15 @@ pub(crate) struct SampleKind {
 }
 
 impl SampleKind {
-    /// Returns the number of the coordinate with which a comparison compares texels. If w is the level of detail or the
-    /// bias of the level of detail, this coordinate is z. Otherwise, this coordinate is w (Mesa).
+    /// Returns the number of the coordinate that a comparison compares with texels. If w is the level of detail or its
+    /// bias, the coordinate is z. Otherwise, the coordinate is w (Mesa).
     pub(crate) fn reference_component(&self) -> usize {
         if self.biased || self.lod == Lod::Register { 2 } else { 3 }
     }
 }
 
-/// Returns the kind of a SAMPLE instruction, or `None` for other instructions. A `_G_L` or `_G_LZ` instruction has an
-/// explicit level of detail. So the gradients have no effect on such an instruction.
+/// Returns the kind of a SAMPLE instruction. For other instructions, the function returns `None`. A `_G_L` or `_G_LZ`
+/// instruction has an explicit level of detail. So gradients have no effect on a `_G_L` or `_G_LZ` instruction.
 pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
     match inst {

@@ -1,9 +1,10 @@
-//! Explains one instruction: its text, its fields, its computation and its effect on the flow of lanes.
+//! Explains one instruction. The explanation has the instruction's text, fields, computation, and effect on the flow of
+//! lanes.
 //!
-//! The meaning of words depends on the part of the program that contains these words: the control-flow program, an ALU
-//! clause or a fetch clause. [`at`] finds the part of the program that contains the instruction. [`readings`] returns
-//! every legal interpretation of words that belong to no program. [`crate::words`] contains the sentences about
-//! opcodes. [`crate::control`] contains the sentences about the flow of lanes.
+//! The meaning of words depends on the part of the program: the control-flow program, an ALU clause or a fetch clause.
+//! [`at`] finds the part that contains an instruction. [`readings`] returns every legal interpretation of words that
+//! belong to no program. [`crate::words`] contains the sentences about opcodes. [`crate::control`] contains the
+//! sentences about the flow of lanes.
 
 use reconverge_isa::word::Kind;
 use reconverge_isa::{FieldValue, WordInfo};
@@ -59,7 +60,7 @@ pub struct Reading {
     pub words: Vec<u32>,
     /// The text that the disassembler prints, one line per slot of a group.
     pub text: Vec<String>,
-    /// The fields of the words. Every bit of the words belongs to one of these fields.
+    /// The fields of the words. Every bit of the words belongs to one field.
     pub fields: Vec<Explained>,
     /// Sentences that describe the computation.
     pub meaning: Vec<String>,
@@ -67,15 +68,14 @@ pub struct Reading {
     pub flow: Vec<String>,
     /// Sentences about bits and values that have no meaning. The list is empty for a legal instruction.
     pub findings: Vec<String>,
-    /// Whether the instruction has a value other than 0 in a field that the instruction does not read. In real code,
-    /// such a value is rare.
+    /// Whether a field that the instruction does not read has a value other than 0. In real code, such a value is rare.
     pub unread: bool,
     /// Pages of the documents that describe the instruction.
     pub source: &'static str,
 }
 
-/// Returns the instruction at address `addr` of a program that starts at `start`. If the address is in an ALU group,
-/// returns only the slot at this address.
+/// Returns the instruction at address `addr` of a program that starts at address `start`. In an ALU group, the function
+/// returns only the instruction of the slot at `addr`.
 pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
     let home = text::home(words, chip, start, addr as usize)?;
     let pairs = |addr: usize, count: usize| &words[2 * addr..2 * (addr + count)];
@@ -101,11 +101,10 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
 
 /// Returns the possible interpretations of `words`.
 ///
-/// Two words can be a control-flow instruction or an ALU instruction, and four words can be a fetch. An ALU group with
-/// its literals has two words for each slot and two words for each pair of literals. If a legal interpretation exists,
-/// the result omits illegal interpretations. An instruction does not read some of its fields. If some interpretation
-/// has 0 in all unread fields, the result contains only such interpretations. The result is empty if no instruction has
-/// this number of words.
+/// Two words can be a control-flow instruction or an ALU instruction. Four words can be a fetch. An ALU group has two
+/// words for each slot and two words for each pair of literals. If a legal interpretation exists, the result omits
+/// illegal interpretations. If an interpretation has 0 in every field that the instruction does not read, the result
+/// omits all other interpretations. The result is empty if no instruction has this number of words.
 pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     let mut all = Vec::new();
     if words.len() == 2 {
@@ -125,8 +124,8 @@ pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     all
 }
 
-/// Returns the number of instructions in the group that these words encode, or `None` if the words do not form a group.
-/// A single instruction does not need the LAST bit.
+/// Returns the number of instructions in the group that these words encode. If the words do not encode a group, the
+/// function returns `None`. A single instruction does not need the LAST bit.
 fn slots_of(words: &[u32]) -> Option<usize> {
     let (pairs, []) = words.as_chunks::<2>() else { return None };
     let last = pairs.iter().position(|pair| pair[0] >> 31 != 0);
@@ -160,7 +159,7 @@ const _: () = {
     );
 };
 
-/// Returns the sentence that describes a value of an enumerated field, such as an opcode.
+/// Returns the sentence that describes a value of an enumeration, such as an opcode.
 fn says<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc.trim())

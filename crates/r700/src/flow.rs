@@ -1,11 +1,12 @@
-//! The divergence machine of a wavefront: active and valid masks, the states of the lanes, the stack, loops and calls.
-//! This machine does not access registers or memory. Its inputs are lane masks and the fields of control-flow words.
+//! The divergence machine of a wavefront. The machine consists of the active mask and the valid mask, the states of the
+//! lanes, the stack, loops and calls. This machine does not access registers or memory. Its inputs are lane masks and
+//! the fields of control-flow words.
 //!
 //! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120. In
-//! some cases, working compilers show that the manual's text cannot be meant literally. A [`Rule`] then states the
+//! some cases, the code of working compilers contradicts the literal text of the manual. A [`Rule`] then states the
 //! interpretation.
 //!
-//! Every lane is in one of four states (MAN p. 47):
+//! Each lane is in one of four states (MAN p. 47):
 //!
 //! ```text
 //!   A   active
@@ -14,10 +15,10 @@
 //!   IX  inactive-break      it has left the loop, or was not active when the loop began
 //! ```
 //!
-//! One stack holds branch, loop and return entries. A branch entry has one bit per lane, which states whether the lane
-//! was active at the push. Therefore popping a branch entry changes only `A` and `IB` lanes
-//! ([`Rule::POP_KEEPS_BREAKS`]). A loop entry holds the states of all lanes before the loop. A return entry has an
-//! address and no mask.
+//! One stack holds branch, loop and return entries. A branch entry has one bit per lane. The bit states whether the
+//! lane was active at the push. Therefore a pop of a branch entry changes only `A` and `IB` lanes
+//! ([`Rule::POP_KEEPS_BREAKS`]). A loop entry holds the states that all lanes had before the loop. A return entry has
+//! an address and no mask.
 //!
 //! This module does not run clauses. The engines run a clause for the lanes that [`Flow::test`] or [`Flow::alu_enter`]
 //! returns. On the chip, BARRIER makes a clause wait for earlier clauses. BARRIER has no effect here, because the
@@ -80,8 +81,8 @@ impl Flow {
         }
     }
 
-    /// Prepares this flow state for another launch, and reuses the memory of its stack. The caller must then call
-    /// [`Flow::restart`].
+    /// Prepares this flow state for another launch. The flow state reuses the memory of its stack. The caller must then
+    /// call [`Flow::restart`].
     pub(crate) fn begin(&mut self, setup: FlowSetup) {
         self.setup = setup;
     }
@@ -182,8 +183,8 @@ impl Flow {
         self.call_depth
     }
 
-    /// Returns the number of subentries in an entry of the stack. This number is 8 on chips with wavefronts of 16 or 32
-    /// lanes, and 4 on chips with wider wavefronts (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack. On chips with wavefronts of 16 or 32 lanes, the
+    /// number is 8. On chips with wider wavefronts, the number is 4 (MAN p. 51).
     #[inline(always)]
     pub fn subentries_an_entry(&self) -> u32 {
         StackUse::subentries_an_entry(self.setup.wave_width)
@@ -195,8 +196,8 @@ impl Flow {
         self.stack.counts().stack_use(self.setup.wave_width)
     }
 
-    /// Returns the open entries of the stack, or `None` if the stack is empty. A program that ends with open entries
-    /// has not closed all its branches, loops and calls.
+    /// Returns the open entries of the stack. If the stack is empty, the function returns `None`. If a program ends
+    /// with open entries, the program has not closed some branch, loop or call.
     pub fn open(&self) -> Option<Open> {
         let count = |wanted: &str| self.stack.iter().filter(|entry| entry.kind().starts_with(wanted)).count();
         let open = Open { pushes: count("PUSH"), loops: count("LOOP"), calls: count("CALL") };
@@ -268,14 +269,14 @@ impl Flow {
     }
 
     /// Updates the lane states after a condition test. Active lanes that fail the test become inactive-branch. In
-    /// WHOLE_QUAD_MODE, a lane can pass the test without being active. Such a lane resumes if the lane was
-    /// inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// WHOLE_QUAD_MODE, inactive lanes can also pass the test. An inactive lane that passes the test resumes only if
+    /// the lane was inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     #[inline]
     fn keep(&mut self, pass: Mask) {
         self.states.active = pass - self.states.out_of_round();
     }
 
-    // Methods that push and pop entries of the stack.
+    // The following methods push and pop entries of the stack.
 
     #[inline(always)]
     fn push(&mut self, entry: Entry) -> Flows {
@@ -331,8 +332,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Returns the lanes that were active when the innermost branch or loop entry of the stack was pushed. If the stack
-    /// has no such entry, returns the lanes that were valid at launch.
+    /// Returns the lanes that were active at the push of the innermost branch or loop entry. If the stack has no branch
+    /// or loop entry, the function returns the lanes that were valid at launch.
     #[inline(always)]
     fn top_mask(&self) -> Mask {
         let mask = self.stack.iter().rev().find_map(|entry| match entry {
@@ -366,8 +367,8 @@ impl Flow {
     // Methods that execute control-flow instructions, in the order of the instructions' numbers. Each function sets the
     // program counter to the address at which the wavefront continues.
 
-    /// Executes 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction that other modules execute (clauses,
-    /// exports, EMIT and CUT). This function only continues with the next instruction. (MAN p. 37)
+    /// Executes 0x00 NOP, 0x19 END_PROGRAM and 0x1a WAIT_ACK. For instructions that other modules execute (clauses,
+    /// exports, EMIT and CUT), this function also only continues with the next instruction. (MAN p. 37)
     #[inline]
     pub fn nop(&mut self) {
         self.pc += 1;
@@ -382,8 +383,9 @@ impl Flow {
 
     /// 0x04 LOOP_START: begins a DX9 loop, with a count and an index from loop constant CF_CONST. (MAN p. 120)
     ///
-    /// Page 120 states one condition as "initial loop index is zero". The sentences around this condition and the table
-    /// on the same page name the loop count instead of the loop index. This function tests the loop count.
+    /// Page 120 states one condition as "initial loop index is zero". The sentences before and after this condition
+    /// name the loop count, and the table on the same page also names the loop count. So this function tests the loop
+    /// count.
     pub fn loop_start(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
         let registers = LoopRegisters {
@@ -420,8 +422,8 @@ impl Flow {
         self.start(control, registers, limit != Some(0))
     }
 
-    /// Starts a loop. Lanes that do not pass the condition become inactive-break, so that LOOP_END cannot resume these
-    /// lanes. If no lane passes, pushes nothing, pops POP_COUNT entries, and jumps over the loop.
+    /// Starts a loop. Lanes that fail the condition become inactive-break, so LOOP_END cannot resume these lanes. If no
+    /// lane passes, the function pushes nothing, pops POP_COUNT entries, and jumps over the loop.
     fn start(&mut self, control: &Control, registers: LoopRegisters, any_round: bool) -> Flows {
         let pass = self.test(control)? - self.states.out_of_round();
         if !any_round || pass.is_empty() {
@@ -485,7 +487,7 @@ impl Flow {
         }
     }
 
-    /// Handles a LOOP_END whose ADDR does not name the body of its loop. In strict mode, such a LOOP_END is a fault.
+    /// Handles a LOOP_END whose ADDR is not the address of the loop's body. In strict mode, such a LOOP_END is a fault.
     #[cold]
     fn another_body(&self, end_leads_to: u32, body: u32) -> Flows {
         if self.setup.strict { Err(FlowFault::LoopPair { end_leads_to, body }) } else { Ok(()) }
@@ -501,8 +503,8 @@ impl Flow {
 
     /// 0x08 LOOP_CONTINUE: lanes that pass the condition become inactive-continue until the next iteration.
     ///
-    /// A lane in inactive-break stays in this state. In WHOLE_QUAD_MODE, such a lane can pass the condition together
-    /// with its quad. However, a lane that has left the loop does not return to the loop
+    /// A lane in inactive-break stays in inactive-break. In WHOLE_QUAD_MODE, the whole quad of such a lane can pass the
+    /// condition. The lane has left the loop and does not return to the loop
     /// ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     pub fn loop_continue(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
@@ -511,10 +513,10 @@ impl Flow {
         })
     }
 
-    /// Continues with the next instruction, unless every lane is in inactive-continue or inactive-break. If every lane
-    /// is in one of these two states, pops the branch entries of the loop's body and jumps to the LOOP_END at ADDR. If
-    /// no lane is active but some lane is inactive-branch, the instruction does not jump, because a jump would skip the
-    /// else side of an enclosing `if`. POP_COUNT is ignored.
+    /// If every lane is in inactive-continue or inactive-break, the function pops the branch entries of the loop's body
+    /// and jumps to the LOOP_END at ADDR. Otherwise, the function continues with the next instruction, even if no lane
+    /// is active. If some lane is inactive-branch, a jump would skip the else side of an enclosing `if`. The function
+    /// ignores POP_COUNT.
     fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
         leave(&mut self.states);
@@ -527,7 +529,8 @@ impl Flow {
         }
     }
 
-    /// 0x0a JUMP: if no lane passes the condition, pops POP_COUNT entries and jumps ([`Rule::POP_ONLY_WHEN_JUMPING`]).
+    /// 0x0a JUMP. If no lane passes the condition, the instruction pops POP_COUNT entries and jumps
+    /// ([`Rule::POP_ONLY_WHEN_JUMPING`]).
     #[inline(always)]
     pub fn jump(&mut self, control: &Control) -> Flows {
         if self.test(control)?.any() {
@@ -537,8 +540,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x0b PUSH: saves the active mask. Lanes that pass the condition stay active. If no lane passes, pushes nothing,
-    /// pops POP_COUNT entries and jumps. (MAN p. 53)
+    /// 0x0b PUSH. If a lane passes the condition, the instruction pushes the active mask, and lanes that pass stay
+    /// active. If no lane passes, the instruction pushes nothing, pops POP_COUNT entries and jumps. (MAN p. 53)
     pub fn push_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if pass.is_empty() {
@@ -550,8 +553,8 @@ impl Flow {
         self.next()
     }
 
-    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask. Lanes that fail the condition stay active.
-    /// Jumps if no lane fails.
+    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]). The instruction pushes the active mask. Lanes that fail the
+    /// condition stay active. If no lane fails, the instruction jumps.
     pub fn push_else(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.push_branch(control.whole_quad_mode)?;
@@ -559,8 +562,9 @@ impl Flow {
         if self.states.active.is_empty() { self.jump_to(control.addr) } else { self.next() }
     }
 
-    /// 0x0d ELSE: changes only lanes that were active at the innermost push. Active lanes become inactive-branch, and
-    /// inactive-branch lanes become active. If no lane is active afterwards, pops POP_COUNT entries and jumps.
+    /// 0x0d ELSE. The instruction changes only lanes that were active at the innermost push. Active lanes become
+    /// inactive-branch, and inactive-branch lanes become active. If no lane is active after this change, the
+    /// instruction pops POP_COUNT entries and jumps.
     #[inline(always)]
     pub fn else_(&mut self, control: &Control) -> Flows {
         self.flip(control)?;
@@ -598,27 +602,28 @@ impl Flow {
         self.next()
     }
 
-    /// 0x0f POP_JUMP: pops POP_COUNT entries, then jumps if no lane passes the condition.
+    /// 0x0f POP_JUMP. The instruction pops POP_COUNT entries. If no lane passes the condition, the instruction then
+    /// jumps.
     pub fn pop_jump(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_JUMP", control.pop_count)?;
         if self.test(control)?.any() { self.next() } else { self.jump_to(control.addr) }
     }
 
-    /// 0x10 POP_PUSH: pops POP_COUNT entries, then acts as a PUSH whose POP_COUNT is 0.
+    /// 0x10 POP_PUSH. The instruction pops POP_COUNT entries, and then has the effect of a PUSH whose POP_COUNT is 0.
     pub fn pop_push(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_PUSH", control.pop_count)?;
         self.push_(&control.pop(0))
     }
 
-    /// 0x11 POP_PUSH_ELSE: pops POP_COUNT entries, then acts as PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]).
+    /// 0x11 POP_PUSH_ELSE. The instruction pops POP_COUNT entries, and then has the effect of PUSH_ELSE
+    /// ([`Rule::PUSH_ELSE_INVERTS`]).
     pub fn pop_push_else(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_PUSH_ELSE", control.pop_count)?;
         self.push_else(&control.pop(0))
     }
 
-    /// 0x12 CALL: if a lane passes the condition and the maximum depth allows the call, saves the address after the
-    /// CALL and jumps. If the call would exceed the maximum depth, CALL does nothing. CALL does not save a mask. (MAN
-    /// p. 53)
+    /// 0x12 CALL. If a lane passes the condition, the instruction pushes the address after the CALL and jumps. If the
+    /// call would exceed the maximum depth, the instruction does nothing. CALL does not push a mask. (MAN p. 53)
     pub fn call(&mut self, control: &Control) -> Flows {
         if control.pop_count != 0 && self.setup.strict {
             return Err(FlowFault::CallPops { pop_count: control.pop_count });
@@ -656,8 +661,8 @@ impl Flow {
         }
     }
 
-    /// 0x14 RETURN: jumps to the instruction after the call if every active lane passes the condition, or if no lane is
-    /// active.
+    /// 0x14 RETURN. If every active lane passes the condition, or if no lane is active, the instruction jumps to the
+    /// instruction after the call.
     pub fn return_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if (self.states.active - pass).any() {
@@ -719,10 +724,11 @@ impl Flow {
         if whole_quad_mode { self.quads_of(self.states.active) } else { self.states.active }
     }
 
-    /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` is the set of lanes that the instruction disables. Active
-    /// lanes in this set become inactive-continue in ALU_CONTINUE, inactive-break in ALU_BREAK, and inactive-branch in
-    /// other forms. Lanes outside this set keep their state. Returns whether the active lanes diverge. The active lanes
-    /// diverge if some active lanes stay active and other active lanes do not.
+    /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` is the set of lanes that the instruction disables. In
+    /// ALU_CONTINUE, active lanes in `skip` become inactive-continue. In ALU_BREAK, these lanes become inactive-break.
+    /// In other forms, these lanes become inactive-branch. Lanes outside `skip` keep their state. The function returns
+    /// whether the active lanes diverge. The active lanes diverge if some of these lanes stay active and others become
+    /// inactive.
     #[inline(always)]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) -> bool {
         let skip = skip & self.states.active;

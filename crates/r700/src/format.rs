@@ -1,8 +1,8 @@
 //! Memory formats of fetches: the positions of the components, and the conversion of components to numbers.
 //!
-//! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1). Packed components have the order that Mesa
-//! and DECAF use. The name of a format lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. If
-//! every component consists of whole bytes, the components are in memory order.
+//! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1). The order of packed components is the order
+//! in Mesa and DECAF. The name of a format lists the most significant field first. For example, `FMT_5_6_5` has x in
+//! bits 4:0. If every component consists of whole bytes, the components are in memory order.
 
 use half::f16;
 
@@ -22,8 +22,9 @@ enum Kind {
 /// Layout of the components of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// For each component, the width of the component in bits, or 0 if the format has no such component. Component x
-    /// starts at the least significant bit. Each other component starts directly above the previous component.
+    /// The widths of the components in bits. If the format does not have a component, the width of the component is 0.
+    /// Component x starts at the least significant bit. Each later component starts directly above the previous
+    /// component.
     bits: [u8; 4],
     kind: Kind,
     /// Size of an element in bytes.
@@ -32,8 +33,8 @@ pub struct Layout {
 
 impl Layout {
     /// Returns the first bit of a component, the number of bits of the component, and whether the component is a float.
-    /// The number of bits is 0 if the format has no such component. Returns `None` if the component shares its exponent
-    /// with other components.
+    /// If the format does not have the component, the number of bits is 0. If the component shares its exponent with
+    /// other components, the function returns `None`.
     pub(crate) fn part(self, component: usize) -> Option<(u32, u8, bool)> {
         let float = match self.kind {
             Kind::Float => true,
@@ -103,8 +104,8 @@ impl Number {
         Number::SignedScaled,
     ];
 
-    /// Returns the value 1 in the number type of this conversion. A component has this value if the format does not
-    /// have the component or DST_SEL selects the constant 1.
+    /// Returns the value 1 in the number type of this conversion. A component has this value in two cases: the format
+    /// does not have the component, or DST_SEL selects the constant 1.
     pub fn one(self) -> u32 {
         match self {
             Number::UnsignedInt | Number::SignedInt => 1,
@@ -181,7 +182,7 @@ pub fn layout(number: u32) -> Option<Layout> {
     Some(Layout { bits, kind, bytes })
 }
 
-/// Reverses bytes as ENDIAN_SWAP specifies. If the bytes at the end do not fill a whole unit, these bytes do not
+/// Reverses the bytes of each unit as ENDIAN_SWAP specifies. If the last bytes do not fill a unit, these bytes do not
 /// change.
 pub fn swap(bytes: &mut [u8], swap: Swap) {
     let unit = match swap {
@@ -262,8 +263,8 @@ pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
     }
 }
 
-/// Applies [`convert`] to rows of lanes. Row n of the words contains word n of each lane's element, and row n of the
-/// values contains component n. Sets only the components in `wanted`.
+/// Applies [`convert`] to rows of lanes. Row n of the words contains word n of each lane's element. Row n of the values
+/// contains component n. The function writes only the components in `wanted`.
 #[inline(always)]
 pub(crate) fn convert_rows<const N: usize>(
     layout: Layout,
@@ -298,7 +299,7 @@ pub(crate) fn convert_rows<const N: usize>(
             Kind::Integer | Kind::SharedExponent => false,
         };
         let mask = u32::MAX >> (32 - width);
-        // Each kind of number has its own loop, so that the loop contains no branch on the kind.
+        // Each kind of number has its own loop. So no loop contains a branch on the kind.
         macro_rules! each {
             ($raw:ident => $value:expr) => {
                 for lane in 0..N {

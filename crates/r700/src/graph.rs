@@ -1,10 +1,11 @@
-//! Control-flow graph of a program: the [`Graph`] of its instructions, and the edges ([`Way`]) out of each control-flow
-//! instruction with their effects on the stack. The computation of the stack size and the legality checks use these
-//! edges.
+//! Control-flow graph of a program. [`Graph`] has the instructions of the program. [`Way`] is an edge out of a
+//! control-flow instruction with the effects of the edge on the stack. The computation of the stack size and the
+//! legality checks use these edges.
 //!
 //! All lanes of a wavefront share one program counter. Therefore an edge is a path of the whole wavefront, whatever the
-//! conditions and constants are. Lanes diverge at groups that update the execute mask. The control-flow instruction
-//! after such a group decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
+//! conditions and constants are. Lanes diverge at groups that update the execute mask. After such a group, a
+//! control-flow instruction decides whether the wavefront skips code that no lane runs. (MAN sections 3.4 to 3.6, pp.
+//! 47 to 54, 120)
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -62,8 +63,8 @@ pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
     effects(cf, addr)
 }
 
-/// Returns the edges that [`ways`] would return if the instruction did not have END_OF_PROGRAM. If there is an edge to
-/// the next instruction, this edge comes first.
+/// Returns the edges of an instruction without regard to END_OF_PROGRAM. [`ways`] returns the same edges for an
+/// instruction without END_OF_PROGRAM. The edge to the next instruction, if any, comes first.
 pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     match &cf.op {
@@ -92,8 +93,8 @@ pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
 struct Row {
     /// The outgoing edges.
     ways: Vec<Way>,
-    /// If the condition is FALSE, no lane can pass, and only the edge of this kind remains. `None` means that all edges
-    /// remain.
+    /// The kind of the only edge that remains if the condition is FALSE. With the condition FALSE, no lane can pass. If
+    /// the field is `None`, all edges remain.
     unpassed: Option<EdgeKind>,
     /// Whether the instruction can make inactive lanes active.
     wakes: bool,
@@ -143,7 +144,8 @@ fn row(inst: CfInst, control: &Control, addr: u32) -> Row {
             let ways = vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])];
             of(ways).unpassed(EdgeKind::Next)
         }
-        // The graph does not contain the fetch program. So this edge has the effects of both the call and the return.
+        // The graph does not contain the fetch program. So this edge has two effects: the effect of the call and the
+        // effect of the return.
         CfInst::CALL_FS => of(vec![next(&[Effect::Call(control.call_count), Effect::Return])]),
         CfInst::RETURN => {
             let back = Way { to: None, kind: EdgeKind::Return, effects: vec![Effect::Return] };
@@ -175,16 +177,16 @@ fn push(whole_quad_mode: bool) -> Cost {
 pub(crate) struct Ways {
     /// Start addresses of the program and of its subroutines.
     pub(crate) entries: Vec<u32>,
-    /// Outgoing edges of each reachable control-flow instruction, by address. The list of an instruction is empty if
-    /// the program ends at the instruction or if the words of the instruction are invalid.
+    /// Outgoing edges of each reachable control-flow instruction, by address. If the program ends at an instruction, or
+    /// if the words of the instruction are invalid, the list of the instruction is empty.
     pub(crate) next: LiteMap<u32, Vec<Edge>>,
 }
 
 impl Ways {
     /// Returns the control-flow instructions and edges of a program that begins at `start`.
     ///
-    /// If a RETURN is reachable from the start of a subroutine, the RETURN has an edge to the instruction after each
-    /// call of this subroutine.
+    /// If a RETURN is reachable from the start of a subroutine, the RETURN has edges to all instructions that follow a
+    /// call of the subroutine.
     pub(crate) fn of(code: &Code, start: u32) -> Ways {
         let (mut reached, mut found, mut calls) = (NumberSet::new(), Vec::new(), Vec::new());
         let mut open = vec![start];
@@ -307,8 +309,8 @@ impl Nodes {
         }
     }
 
-    /// Adds a clause of groups. If a group updates the execute mask, it is possible that no lane runs the later groups
-    /// of the clause. In this case, the wavefront may jump over the later groups.
+    /// Adds a clause of groups. After a group that updates the execute mask, the wavefront may have no active lane. In
+    /// this case, the wavefront may jump over the later groups of the clause.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

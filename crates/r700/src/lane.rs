@@ -1,25 +1,25 @@
-//! The computations of one lane: one pure function on 32-bit registers for each operation. The functions have no
-//! branches, so that a loop over lanes can be vectorised.
+//! The computations of one lane. Each operation has one pure function on 32-bit registers. The functions have no
+//! branches, so a compiler can vectorise a loop over lanes.
 //!
 //! All functions of this module treat floats in the same way. The source is MAN chapter 4. Comments state the points
 //! that this chapter does not define:
 //!
 //! * floats are binary32, results are rounded to nearest even, and operations are not fused;
-//! * a denormal operand is treated as a zero with the operand's sign, and a denormal result becomes a zero with the
+//! * a function replaces a denormal operand by a zero with the operand's sign, and a denormal result by a zero with the
 //!   result's sign ([`flush`]);
-//! * functions that only select an operand (MAX, MIN, CND*) return the operand's bits unchanged;
-//! * if an operand is a NaN, the result is this NaN, quieted. If several operands are NaNs, the result is the first of
-//!   these NaNs, quieted (no source). If no operand is a NaN and the result is a NaN, the result is [`NAN`];
-//! * the products of `MUL`, `MULADD`, `DOT4` and `MUL_LIT` are *legacy*: if a factor is zero, the product is +0,
-//!   whatever the other factor is;
+//! * functions that only select an operand (MAX, MIN, CND*) do not change the bits of the selected operand;
+//! * if some operands are NaNs, the result is the first of these NaNs, quieted (no source states which NaN). If no
+//!   operand is a NaN and the result is a NaN, the result is [`NAN`];
+//! * the products of `MUL`, `MULADD`, `DOT4` and `MUL_LIT` are *legacy*: if at least one factor is zero, the product is
+//!   a positive zero;
 //! * in comparisons, -0 equals +0. If an operand is a NaN, only "not equal" holds.
 //!
-//! Transcendental functions are computed in double precision and rounded once
-//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]). The hardware computes these functions with tables that are not
-//! published. So the hardware's results may differ from the results of this module by two units in the last place.
+//! Transcendental functions compute in double precision and round the result once
+//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]). The hardware computes these functions with unpublished tables. So a
+//! result of the hardware may differ from a result of this module by two units in the last place.
 //!
-//! Functions have the names of the manual's opcodes in lower case. The arguments `a`, `b`, `c` are the operands src0,
-//! src1, src2, to which the input modifiers [`abs`] and [`neg`] have already been applied.
+//! A function has the name of the manual's opcode in lower case. The arguments `a`, `b`, `c` are the operands src0,
+//! src1, src2. The caller has already applied the input modifiers [`abs`] and [`neg`].
 
 #[cfg(doc)]
 use crate::rules::Rule;
@@ -69,9 +69,9 @@ pub fn scale(a: u32, factor: f32) -> u32 {
 /// CLAMP: clamps to [0, 1]. If `dx10_clamp` (SQ_PGM_RESOURCES bit 21) is set, a NaN becomes 0. Otherwise a NaN is
 /// returned unchanged.
 ///
-/// Source: if `dx10_clamp` is set, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on this chip, and Mesa
-/// compiles the test's `clamp(nan, 0.0, 1.0)` to a MOV with CLAMP (Mesa 22.3.6,
-/// `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). No source states the result if `dx10_clamp` is clear.
+/// Source: with `dx10_clamp`, an RV770 returns 0 for a NaN. piglit's isinf-and-isnan passes on an RV770. Mesa compiles
+/// the `clamp(nan, 0.0, 1.0)` of this test to a MOV with CLAMP (Mesa 22.3.6,
+/// `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). No source states the result without `dx10_clamp`.
 #[inline(always)]
 pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     let x = f32::from_bits(a);
@@ -238,7 +238,7 @@ functions! {
 
 // Float arithmetic.
 
-/// Returns a * b. If a factor is zero, the product is +0, whatever the other factor is.
+/// Returns a * b. If at least one factor is zero, the product is +0.
 #[inline(always)]
 pub fn mul(a: u32, b: u32) -> u32 {
     let product = mul_ieee(a, b);
@@ -299,8 +299,8 @@ pub fn exp_ieee(a: u32) -> u32 {
 /// Returns log2(a). The result is -infinity for ±0, and a NaN for numbers below 0.
 pub fn log_ieee(a: u32) -> u32 {
     let x = number(a);
-    // The platform-independent log2 receives only positive numbers. This function computes the results for all other
-    // operands itself.
+    // The platform-independent log2 receives only positive numbers. For all other operands, the function computes the
+    // result without this log2.
     let value = if x == 0.0 {
         f64::NEG_INFINITY
     } else if x < 0.0 {
@@ -330,9 +330,9 @@ pub fn recipsqrt_ieee(a: u32) -> u32 {
     rounded(value, a)
 }
 
-/// Returns the angle from -1/4 to 1/4 revolutions that has the same sine as `turns` revolutions. The function first
-/// reduces the angle exactly to [-1/2, 1/2]. The function then mirrors the reduced angle into the range in which sin(x)
-/// is well conditioned.
+/// Returns an angle from -1/4 to 1/4 revolutions. The sine of this angle is the sine of `turns` revolutions. The
+/// function first reduces `turns` exactly to [-1/2, 1/2]. The function then mirrors the reduced angle into the range in
+/// which sin(x) is well conditioned.
 #[inline(always)]
 fn folded(turns: f64) -> f64 {
     let nearest = turns - turns.round_ties_even();
@@ -415,7 +415,7 @@ pub fn pred_set_inv(a: u32) -> Predicate {
     Predicate { execute, value: if execute { 0 } else { other } }
 }
 
-/// PRED_SET_POP: subtracts b from the counter a. The lane executes if the result is 0.0 or less.
+/// PRED_SET_POP: subtracts b from the counter a. If the difference is 0.0 or less, the lane executes.
 #[inline(always)]
 pub fn pred_set_pop(a: u32, b: u32) -> Predicate {
     let execute = number(a) <= number(b);
@@ -459,7 +459,7 @@ pub fn max4(a: [u32; 4]) -> u32 {
 /// CUBE: selects the cube face to which the direction (X, Y, Z) points. In slots x to w, src0 is Z, Z, X, Y and src1 is
 /// Y, X, Z, Z.
 ///
-/// Returns the values tc, sc, twice the major axis, and the face number as a float, in slots x to w.
+/// Returns four values for the slots x to w: tc, sc, twice the major axis, and the number of the face as a float.
 /// ([`Rule::CUBE_SC_SIGN`])
 #[inline(always)]
 pub fn cube(a: [u32; 4], _b: [u32; 4]) -> [u32; 4] {

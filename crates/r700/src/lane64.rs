@@ -1,6 +1,6 @@
-//! The computations of one lane on doubles. A double is a binary64. Results are rounded to nearest even, and denormal
-//! operands and results are flushed to zero. In these functions, a double is one value. The interpreter assigns the
-//! halves of this value to registers ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
+//! The computations of one lane on doubles. A double is a binary64. The functions round results to nearest even, and
+//! flush denormal operands and results to zero. In these functions, a double is one value. The interpreter splits this
+//! value into two halves for the registers ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
 //!
 //! Source: MAN chapter 8. Comments state the points that this chapter leaves open.
 
@@ -50,8 +50,8 @@ pub fn mul_64(a: u64, b: u64) -> u64 {
     result(number(a) * number(b), &[a, b])
 }
 
-/// MULADD_64 and its variants _M2, _M4, _D2: returns (a * b + c) * `factor`. If `fused` is set, the product is not
-/// rounded. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
+/// MULADD_64 and its variants _M2, _M4, _D2: returns (a * b + c) * `factor`. If `fused` is set, the function does not
+/// round the product a * b. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
 pub fn muladd_64(a: u64, b: u64, c: u64, factor: f64, fused: bool) -> u64 {
     let sum =
         if fused { libm::fma(number(a), number(b), number(c)) } else { number(mul_64(a, b)) + number(c) };
@@ -61,8 +61,8 @@ pub fn muladd_64(a: u64, b: u64, c: u64, factor: f64, fused: bool) -> u64 {
 /// FREXP_64: returns the exponent and the mantissa of a = mantissa * 2^exponent. The magnitude of the mantissa is in
 /// [1/2, 1).
 ///
-/// If `a` is a zero, returns exponent 0 and `a`. If `a` is an infinity or a NaN, returns exponent -1 and a NaN (no
-/// source for this chip).
+/// If `a` is a zero, the function returns exponent 0 and `a`. If `a` is an infinity or a NaN, the function returns
+/// exponent -1 and a NaN (no source for this chip).
 pub fn frexp_64(a: u64) -> (i32, u64) {
     let a = flush(a);
     if a & EXPONENT == EXPONENT {

@@ -39,13 +39,13 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Returns whether lowering produces the same program for these resources and for `other` (see
+    /// Returns whether lowering produces the same program for both sets of resources (see
     /// [`Environment::lowers_alike`]).
     fn lowers_alike(&self, other: &Resources) -> bool {
         let Resources {
             constant_buffers: _,
             constant_file: _,
-            // Lowered code does not contain the loop constants, because the flow state reads these constants.
+            // Lowered code does not contain the loop constants. Only the flow state reads these constants.
             loop_constants: _,
             booleans: _,
             vertex_buffers,
@@ -79,7 +79,8 @@ pub struct Input {
 /// The fetch program that CALL_FS calls. Its addresses are relative to the first word of the fetch program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgram {
-    /// The words of the program. Environments share the words, so it is cheap to copy and to compare environments.
+    /// The words of the program. Copies of an environment share the words. So copying or comparing environments takes
+    /// little time.
     pub words: Arc<[u32]>,
     /// Address of the first instruction of the fetch program, in 64-bit words.
     pub start: u32,
@@ -106,7 +107,7 @@ pub struct Environment {
     pub prefer_vector: bool,
     /// Resources that this stage reads.
     pub resources: Resources,
-    /// Resources that instructions with ALT_CONST read, or `None` if the environment has no such resources.
+    /// Resources that instructions with ALT_CONST read. If the environment has no such resources, the field is `None`.
     pub alternate: Option<Box<Resources>>,
     /// The fetch program. If this field is `None`, CALL_FS returns at once.
     pub fetch_program: Option<FetchProgram>,
@@ -122,8 +123,8 @@ pub struct Environment {
     pub record_dwords: usize,
     /// Maximum nesting depth of calls.
     pub call_limit: u32,
-    /// Number of iterations after which a LOOP_START_DX10 loop ends, or `None` for no limit. The hardware has no such
-    /// limit ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// A LOOP_START_DX10 loop ends after this number of iterations. `None` means no limit. The hardware has no limit
+    /// ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub dx10_loop_limit: Option<u32>,
     /// Whether MULADD_64 adds the exact product instead of the rounded product ([`Rule::SUMS_GO_LEFT_TO_RIGHT`]).
     pub fused_muladd_64: bool,
@@ -153,18 +154,18 @@ pub struct Launch {
     /// For each lane, whether the lane is inside the primitive. `None` means that all lanes are inside the primitive.
     /// Lanes outside the primitive start inactive and are not valid.
     pub covered: Option<Vec<bool>>,
-    /// Initial values of registers, in one list per register. If a register is neither in this list nor in `columns`,
-    /// its initial value is 0.
+    /// Initial values of registers, in one list per register. If a register is in neither `inputs` nor `columns`, its
+    /// initial value is 0.
     pub inputs: Vec<Input>,
     /// Initial values of registers that are not in `inputs`, in one list per component.
     pub columns: Vec<Columns>,
     /// Registers and components whose initial values the program may read. All other register components may contain
-    /// words of an earlier wavefront. If this field is `None`, all registers have the initial values that the launch
+    /// data of an earlier wavefront. If this field is `None`, every register has the initial value that the launch
     /// states.
     pub read: Option<Arc<[(u8, u8)]>>,
     /// Whether the outcome has one list per component of an export target
-    /// ([`Outcome::columns`](crate::outcome::Outcome::columns)). Otherwise, the outcome has one list per export target
-    /// ([`Outcome::exports`](crate::outcome::Outcome::exports)).
+    /// ([`Outcome::columns`](crate::outcome::Outcome::columns)). If the field is not set, the outcome has one list per
+    /// export target ([`Outcome::exports`](crate::outcome::Outcome::exports)).
     pub by_column: bool,
     /// Whether the outcome reports [the fidelity of the executed code](crate::outcome::Outcome::fidelity).
     pub reports: bool,
@@ -203,8 +204,8 @@ pub enum LaunchError {
 }
 
 impl Environment {
-    /// Returns the environment for a program of `stage` on `chip`. The environment has as few restrictions as possible:
-    /// 124 registers, 4 clause temporaries, no STACK_SIZE, and all memory that scratch instructions can address.
+    /// Returns an environment with as few restrictions as possible for a program of `stage` on `chip`. The environment
+    /// has 124 registers, 4 clause temporaries, no STACK_SIZE, and all memory that scratch instructions can address.
     pub fn new(chip: Chip, stage: Stage) -> Environment {
         Environment {
             chip,
@@ -247,7 +248,7 @@ impl Environment {
         self.dx10_clamp = register >> 21 & 1 != 0;
     }
 
-    /// Returns whether every program is decoded in the same way for both environments.
+    /// Returns whether the decoder produces the same code for both environments, for every program.
     pub(crate) fn decodes_alike(&self, other: &Environment) -> bool {
         (self.prefer_vector, self.start) == (other.prefer_vector, other.start)
             && self.chip.is_like(&other.chip)
@@ -256,7 +257,7 @@ impl Environment {
 
     /// Returns whether lowering produces the same program for both environments. The environments may differ only in
     /// the values of constants and in the contents of vertex buffers. Two textures count as equal only if both textures
-    /// refer to the same image in memory.
+    /// share one image in memory.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment {
             chip,
@@ -290,7 +291,7 @@ impl Environment {
             && (*fused_muladd_64, *ldexp_64_integer_first)
                 == (other.fused_muladd_64, other.ldexp_64_integer_first)
             && chip.is_like(&other.chip)
-            // A comparison of slices would call memcmp. Empty slices have addresses that are not mapped. For such
+            // A comparison of slices would call memcmp. The addresses of empty slices are not mapped. For such
             // addresses, glibc's memcmp takes 0.15 us on processors with AVX-512. So this code compares the elements
             // one by one.
             && semantics.iter().eq(&other.semantics)
@@ -407,8 +408,8 @@ impl Launch {
         self.environment.check()
     }
 
-    /// Returns the number of lanes and the covered lanes of the wavefront whose first lane has position `place` in the
-    /// launch.
+    /// Returns the number of lanes of a wavefront, and the covered lanes of the wavefront. The wavefront's first lane
+    /// has position `place` in the launch.
     pub(crate) fn wave_lanes(&self, place: usize) -> (usize, Mask) {
         let count = self.lanes.saturating_sub(place).min(self.environment.chip.wave_width.into());
         let Some(covered) = &self.covered else { return (count, Mask::first(count)) };

@@ -8,11 +8,11 @@
 //! earlier in the list.
 //!
 //! * [`words`]: the word formats.
-//! * [`chip`]: the chips and the differences between them.
+//! * [`chip`]: the chips, and the differences between chips.
 //! * [`rules`]: the points on which sources disagree. Each point is a named rule, with this project's interpretation
 //!   and the reason for this interpretation.
 //! * [`flow`]: the divergence machine, which consists of masks, lane states, the stack, loops and calls.
-//! * [`lane`], [`lane64`]: the computations of one lane, as pure functions. [`format`](mod@format): numbers in memory.
+//! * [`lane`], [`lane64`]: pure functions with the computations of one lane. [`format`](mod@format): numbers in memory.
 //! * [`meaning`]: operation, fidelity and chips of each ALU opcode. [`control`]: operation, fidelity and chips of each
 //!   control-flow instruction.
 //! * [`code`]: a decoded program with assigned slots, literals and clauses. [`mod@graph`]: the control-flow graph of a
@@ -22,15 +22,15 @@
 //! * [`wave`]: the state of a wavefront. The module also defines how instructions, lanes and divergent branches are
 //!   counted.
 //! * [`reference`](mod@reference): the reference interpreter, whose code favours clarity over speed.
-//! * [`fast`]: the fast engine, which works on whole rows of lanes and returns the same results as the reference
+//! * [`fast`]: the fast engine, which computes whole rows of lanes. The results are the results of the reference
 //!   interpreter.
 //! * [`run`](mod@run): loads a program once, and runs any number of launches of this program.
-//! * [`text`]: the disassembler and the assembler. The assembler converts the disassembler's text back to the same
+//! * [`text`]: the disassembler and the assembler. From the disassembler's text, the assembler produces the original
 //!   words. [`mod@explain`]: explains one instruction field by field.
 //!   [`mod@lint`]: legality checks.
 //!
-//! Short names of documents: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, cited by PDF
-//! page. [`rules`] explains the short names Mesa, LLVM, XF86, DECAF, CEMU and M2S.
+//! Short names of documents: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide. Citations of MAN
+//! give PDF pages. [`rules`] explains the short names Mesa, LLVM, XF86, DECAF, CEMU and M2S.
 //!
 //! ```
 //! use reconverge_isa::Program;

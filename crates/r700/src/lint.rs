@@ -183,13 +183,13 @@ impl Lint<'_> {
             _ => return,
         };
         let all = || code.instructions().map(|(_, cf)| cf);
-        // If a geometry shader runs after a vertex program, the vertex program writes to a ring instead of exporting.
-        // Some programs write only to memory. A program with a RETURN may be a subroutine. The caller of this
-        // subroutine then exports the data.
+        // A vertex program that runs before a geometry shader writes to a ring and does not export. Some programs write
+        // only to memory. A program with a RETURN may be a subroutine. Then the caller of the subroutine exports the
+        // data.
         let other = |cf: &Cf| match &cf.op {
             CfOp::Memory(..) | CfOp::Control(CfInst::RETURN, _) => true,
-            // If a program of this kind may not contain the export, the rule `stage` reports the export. So this check
-            // does not report the export.
+            // If this kind of program may not contain the export, the rule `stage` already reports the export. So this
+            // check ignores the export.
             CfOp::Export(_, export) => (export.kind == ExportKind::Pixel) != (kind == ExportKind::Pixel),
             CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Alu(_) => false,
         };
@@ -383,7 +383,7 @@ impl Lint<'_> {
         {
             self.find(&KILL_STAGE, group.addr, format!("KILL in a program of stage {stage}"));
         }
-        // A comparison of doubles occupies two slots. Each of these slots counts as a PRED_SET.
+        // A comparison of doubles occupies two slots. Each of the two slots counts as a PRED_SET.
         if predicates > 0
             && predicates + kills > 1
             && !group.ops.iter().all(|op| matches!(op.opcode.meaning, Meaning::Double(_)))
@@ -504,8 +504,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Returns text for a message. The text lists BANK_SWIZZLE values for the instruction at `addr`. With each of these
-    /// values, the read ports can read the operands of all instructions of the group.
+    /// Returns text for a message. The text lists values for the BANK_SWIZZLE of the instruction at `addr`. With each
+    /// listed value, the read ports can read the operands of all instructions of the group.
     fn banks(&self, group: Group<'_>, addr: u32) -> String {
         let words: Vec<[u32; 2]> = (group.addr..)
             .take(group.ops.len())

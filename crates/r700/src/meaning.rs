@@ -1,8 +1,8 @@
-//! The meaning of each ALU opcode: the function of [`lane`] or [`lane64`] that computes the opcode's result, and the
-//! fidelity of the opcode.
+//! The meaning of each ALU opcode. A meaning has the function of [`lane`] or [`lane64`] that computes the opcode's
+//! result, and the fidelity of the opcode.
 //!
-//! Each opcode has one line, in the order of the opcode numbers. The table is a `match` without a catch-all arm, so the
-//! module does not compile if an opcode has no meaning.
+//! An opcode has one line in the table. The lines have the order of the opcode numbers. The table is a `match` without
+//! a catch-all arm, so the module does not compile if an opcode has no meaning.
 
 use std::sync::LazyLock;
 
@@ -36,8 +36,8 @@ pub enum Meaning {
     Bits3(fn(u32, u32, u32) -> u32),
     /// Computes a predicate from up to two operands.
     PredSet(fn(u32, u32) -> Predicate),
-    /// Tests up to two operands. Lanes for which the test holds are no longer valid. The result is 1.0 for these lanes
-    /// and 0.0 for all other lanes.
+    /// Tests up to two operands. If a lane passes the test, the lane becomes invalid and the result is 1.0. For all
+    /// other lanes, the result is 0.0.
     Kill(fn(u32, u32) -> bool),
     /// Computes a value for AR.
     Mova(fn(u32) -> i32),
@@ -66,8 +66,8 @@ impl Meaning {
         }
     }
 
-    /// Returns whether the opcode has one result and no other effect, and the result depends only on the operands in
-    /// the slot of the instruction.
+    /// Returns whether the opcode has one result and no other effect. The result must depend only on the operands in
+    /// the instruction's slot.
     pub fn is_result_only(self) -> bool {
         match self {
             Meaning::Float1(_)
@@ -165,8 +165,8 @@ pub struct Opcode {
     pub unit: Unit,
     /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed rule on which the result of the opcode depends, or `None` if the result depends on no disputed
-    /// rule.
+    /// The disputed rule that determines the result of the opcode. The field is `None` if no disputed rule affects the
+    /// result.
     pub rule: Option<Rule>,
 }
 
@@ -196,7 +196,8 @@ const fn op(
     Opcode { code, name: code.name(), meaning, sources, unit, exactness, rule }
 }
 
-/// Returns the OP2 opcode with this number on chips of `family`, or `None` if the number is unassigned.
+/// Returns the OP2 opcode with this number on chips of `family`. If the number is unassigned, the function returns
+/// `None`.
 pub fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     static ROWS: LazyLock<[[Option<Opcode>; 128]; 2]> = LazyLock::new(|| {
         [Family::R600, Family::R700]
@@ -212,7 +213,8 @@ pub fn op3_row(number: u32) -> Option<&'static Opcode> {
     ROWS.get(number as usize)?.as_ref()
 }
 
-/// Returns the meaning of an OP2 opcode on chips of `family`, or `None` if the family does not have this opcode.
+/// Returns the meaning of an OP2 opcode on chips of `family`. If the family does not have this opcode, the function
+/// returns `None`.
 #[rustfmt::skip]
 pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     let r600 = family == Family::R600;

@@ -1,5 +1,5 @@
-//! The memory that a program can access. Each lane has its own scratch memory and records. Wavefronts share the scatter
-//! buffer, the global registers and the local data share. Vertex fetches read buffers.
+//! The memory that a program can access. Each lane has separate scratch memory and records. All wavefronts share the
+//! scatter buffer, the global registers and the local data share. Vertex fetches read buffers.
 //!
 //! Addresses are numbers of dwords, except in vertex buffers. On the hardware, the driver chooses where in memory the
 //! lanes' records are. In this emulation, each lane has a separate record. Source: MAN p. 35 (data share) and p. 45
@@ -44,12 +44,14 @@ impl Private {
         self.row_mut(dword).map(|row| row[lane.index()] = value).is_some()
     }
 
-    /// Returns dword `dword` of every lane, or `None` if this dword is past the highest dword that was written.
+    /// Returns dword `dword` of every lane. If the program has written no dword at `dword` or above, the function
+    /// returns `None`.
     pub(crate) fn row(&self, dword: usize) -> Option<&[u32; LANES]> {
         self.rows.get(dword)
     }
 
-    /// Returns dword `dword` of every lane for modification, or `None` if this dword is past the limit.
+    /// Returns a mutable reference to dword `dword` of every lane. If the dword is past the limit, the function returns
+    /// `None`.
     pub(crate) fn row_mut(&mut self, dword: usize) -> Option<&mut [u32; LANES]> {
         if dword >= self.limit {
             return None;
@@ -65,8 +67,8 @@ impl Private {
         self.limit
     }
 
-    /// Returns the number of dwords per lane that are in use. This number is one more than the index of the highest
-    /// dword that was written.
+    /// Returns the number of dwords per lane that are in use. The last dword in use is the highest dword that the
+    /// program has written.
     pub fn used(&self) -> usize {
         self.rows.len()
     }
@@ -80,8 +82,8 @@ impl Private {
 /// The local data share, which has four banks of dwords. The low two bits of a thread's number select the thread's
 /// bank.
 ///
-/// A thread writes only its own area, but can read any area (MAN p. 35). Only one source states the share's size of 16
-/// KB.
+/// A thread can read any area, but can write only one area, which belongs to the thread (MAN p. 35). Only one source
+/// states the size of the data share, 16 KB.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataShare {
     /// The dwords. The list is empty until the first write, because most programs do not use the share.
@@ -204,7 +206,7 @@ impl Spaces {
     }
 }
 
-/// A buffer that vertex fetches read: a vertex resource with its memory.
+/// A buffer for vertex fetches. The structure has the vertex resource and its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VertexBuffer {
     /// The memory, from the resource's base to its last byte. Copies of a launch share the memory, so a copy is cheap.
@@ -234,14 +236,14 @@ impl VertexBuffer {
         }
     }
 
-    /// Returns whether the elements of this buffer and of `other` have the same positions and formats.
+    /// Returns whether the elements of this buffer have the same positions and formats as the elements of `other`.
     pub(crate) fn is_read_alike(&self, other: &VertexBuffer) -> bool {
         let VertexBuffer { bytes: _, stride, nan_outside, format, number, swap } = self;
         (*stride, *nan_outside, *format) == (other.stride, other.nan_outside, other.format)
             && (*number, *swap) == (other.number, other.swap)
     }
 
-    /// Returns word 2 of the vertex resource: stride, CLAMP_X, format, number and swap.
+    /// Returns word 2 of the vertex resource. It contains stride, CLAMP_X, format, number and swap.
     pub fn word2(&self) -> u32 {
         let (num_format, signed, no_zero) = match self.number {
             Number::UnsignedNorm => (0, false, false),

@@ -77,7 +77,7 @@ pub struct ExportedColumns {
 pub struct Emission {
     /// Number of the wavefront's first lane: the position of the lane in the launch, plus [`Launch::first_lane`].
     pub first_lane: usize,
-    /// The lanes of the wavefront that ran the instruction.
+    /// The lanes that ran the instruction. All lanes belong to the wavefront.
     pub lanes: Mask,
     /// Whether the lanes emitted a vertex.
     pub vertex: bool,
@@ -85,9 +85,9 @@ pub struct Emission {
     pub cut: bool,
 }
 
-/// Memory after a run. For a space that each lane has separately, there is a list of dwords for each lane. The length
-/// of a list is the number of dwords that the lane's wavefront used. If no lane has written to the space, there are no
-/// lists.
+/// Memory after a run. If each lane has separate memory in a space, the space has one list of dwords for each lane. The
+/// length of a list is the number of dwords that the lane's wavefront used. If no lane has written to the space, no
+/// lists exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryOutcome {
     /// Scratch memory.
@@ -109,8 +109,8 @@ pub struct MemoryOutcome {
 pub struct Outcome {
     /// Export targets, in the order of kind and base.
     pub exports: Vec<Exported>,
-    /// Export targets with one list per component. If the launch does not request exports in this form
-    /// ([`Launch::by_column`]), the list is empty.
+    /// Export targets with one list per component. If the launch does not request lists per component
+    /// ([`Launch::by_column`]), this field is empty.
     pub columns: Vec<ExportedColumns>,
     /// One entry per lane. The entry is `true` if the lane was not covered at the start, or if a KILL removed the lane.
     pub killed: Vec<bool>,
@@ -120,13 +120,13 @@ pub struct Outcome {
     pub emissions: Vec<Emission>,
     /// Counts of the run. [`Wave`](crate::wave::Wave) defines these counts.
     pub statistics: Statistics,
-    /// Executed instructions and their fidelity. If the launch does not request [reports](Launch::reports), these
-    /// counts are empty.
+    /// Executed instructions and their fidelity. If the launch does not request [reports](Launch::reports), this field
+    /// is empty.
     pub fidelity: Executed,
     /// Number of stack entries that the wavefront with the deepest stack needed.
     pub stack_needed: u32,
-    /// In strict mode, the stack entries of the first wavefront that ended with entries on its stack. Such entries are
-    /// reported but do not cause a trap.
+    /// In strict mode, the stack entries of the first wavefront that ended with entries on its stack. Such entries do
+    /// not cause a trap.
     pub finding: Option<Open>,
 }
 
@@ -167,7 +167,8 @@ impl Outcome {
         (*stack_needed, *finding) = (0, None);
     }
 
-    /// Drops targets of an earlier launch if the current launch has not added these targets since [`Outcome::begin`].
+    /// Removes targets of earlier launches. Targets to which the current launch has added data since [`Outcome::begin`]
+    /// remain.
     pub(crate) fn drop_unused(&mut self) {
         self.exports.retain(|exported| !exported.values.is_empty());
         self.columns.retain(|columns| !columns.components[0].is_empty());

@@ -1,8 +1,8 @@
 //! The slots and the read ports of an ALU group. Determines the slot of each instruction, and the register that each
 //! source reads in each cycle. Also determines BANK_SWIZZLE values with which every instruction can read its operands.
 //!
-//! In each of three cycles, a group can read one register per component. (MAN 4, Mesa `check_vector`, `check_scalar`;
-//! r700.md 4.6)
+//! A group reads registers in three cycles. In each cycle, the group can read one register per component. (MAN 4, Mesa
+//! `check_vector`, `check_scalar`; r700.md 4.6)
 
 use crate::chip::Family;
 use crate::code::is_op3;
@@ -34,9 +34,9 @@ pub(crate) fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
     }
 }
 
-/// Computes the slot of each instruction of a group: 0 to 4 for x to t, or 5 if another instruction already has the
-/// slot. Some instructions can run in a vector slot or in slot t. Such an instruction takes its vector slot if this
-/// slot is free. Otherwise, the instruction takes slot t (r700.md 4.2).
+/// Computes the slot of each instruction of a group: 0 to 4 for x to t. If the slot is already taken, the number is 5.
+/// Some instructions can run in a vector slot or in slot t. Such an instruction runs in its vector slot if this slot is
+/// free. Otherwise, the instruction runs in slot t (r700.md 4.2).
 pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     let mut taken = [false; 5];
     for (&[_, word1], slot) in group.iter().zip(into) {
@@ -88,9 +88,9 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// Adds the reads of this instruction to `ports`, and returns the result. `ports` contains the reads of other
-    /// instructions. `bank` is the BANK_SWIZZLE of this instruction. Returns `None` if two reads need the same port for
-    /// different registers.
+    /// Adds the reads of this instruction to `ports`, and returns the sum. `ports` contains the reads of other
+    /// instructions. `bank` is the BANK_SWIZZLE of this instruction. If two reads need the same port for different
+    /// registers, the function returns `None`.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
             true => SCALAR.get(bank as usize)?,
@@ -101,13 +101,13 @@ impl Reads {
         for (source, register) in self.registers.iter().enumerate() {
             let &Some((gpr, chan)) = register else { continue };
             let cycle = cycles[source];
-            // Slot t reads its constants in the first cycles, one constant per cycle. So slot t cannot read a register
-            // in these cycles.
+            // Slot t reads one constant per cycle, in the first cycles. In a cycle with a constant, slot t cannot read
+            // a register.
             if self.trans && cycle < constants {
                 return None;
             }
-            // If the first and the second source of a vector slot name the same register, the slot reads the register
-            // only once.
+            // If both the first and the second source of a vector slot name the same register, the slot reads this
+            // register only once.
             if !self.trans && source == 1 && *register == self.registers[0] {
                 continue;
             }

@@ -1,8 +1,8 @@
 //! The reference interpreter runs one wavefront, one instruction per step. Its code follows the manual and favours
 //! clarity over speed.
 //!
-//! A step is one control-flow instruction, one ALU group, or one fetch instruction. A group reads all operands before
-//! it writes any result (MAN chapter 4). PV and PS are the results of the previous group.
+//! One step executes one control-flow instruction, one ALU group, or one fetch instruction. A group reads all operands
+//! before it writes any result (MAN chapter 4). PV and PS are the results of the previous group.
 
 pub(crate) mod export;
 pub(crate) mod fetch;
@@ -151,7 +151,7 @@ impl Wave {
                 self.acknowledges = self.acknowledges.min(control.addr);
                 self.flow.nop();
             }
-            // The decoder turns these instructions into [`CfOp::Fetch`], so the match never reaches this arm.
+            // The decoder converts these instructions to [`CfOp::Fetch`], so this arm of the match is never executed.
             CfWork::Fetch { .. } => self.flow.nop(),
         }
         self.fidelity.rules.extend(row.rule);

@@ -1,8 +1,8 @@
-//! Questions on which the manual, the working compilers and other interpreters of this machine code disagree or are
-//! silent. Each question is a named rule, with the interpretation that this machine follows and the reason for this
-//! interpretation.
+//! Questions that the manual does not answer, or on which the manual, working compilers and other interpreters of this
+//! machine code disagree. For each question, this module has a named rule. The rule states the interpretation that this
+//! machine follows, and the reason for the interpretation.
 //!
-//! docs/r700.md, section 11, lists the rules by their numbers D1 to D36. For completeness, the list also contains
+//! docs/r700.md, section 11, lists the rules by their numbers D1 to D36. The list is complete: it also contains
 //! interpretations that concern only the encoding or the assembler (D8, D9, D19, D26, D29). For all other rules, the
 //! outcome of a run states whether the result depended on the rule (`Outcome::fidelity`).
 //!
@@ -15,7 +15,7 @@
 pub enum Weight {
     /// Two production compilers depend on the interpretation.
     Compilers,
-    /// Only one source states the interpretation. Several sources that depend on each other count as one source.
+    /// Only one source states the interpretation. Sources that depend on each other count as one source.
     OneSource,
     /// No source states the interpretation. The interpretation is a recommendation.
     Recommended,
@@ -38,7 +38,7 @@ pub struct RuleInfo {
 
 macro_rules! rules {
     ($( $name:ident = $number:literal, $weight:ident, $question:literal, $reading:literal, $why:literal; )*) => {
-        /// A rule: a disagreement between sources, identified by its number.
+        /// A rule about a disagreement between sources. The number of the rule identifies the rule.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(non_camel_case_types)]
         pub enum Rule { $( #[doc = $reading] $name = $number ),* }
@@ -49,7 +49,7 @@ macro_rules! rules {
         } ),* ];
 
         impl Rule {
-            /// Returns the number of the rule, without its "D".
+            /// Returns the number of the rule without the letter "D".
             pub const fn number(self) -> u8 { self as u8 }
 
             /// Returns the rule's name in this crate.

@@ -48,9 +48,9 @@ impl Loaded {
         Ok(Loaded { words: program.words.as_slice().into(), origin, fast: Arc::default() })
     }
 
-    /// Returns the same program for another environment. The program is decoded again only if the result of decoding
-    /// differs between the two environments. The program is lowered again unless both environments [lower
-    /// alike](Environment::lowers_alike).
+    /// Returns the same program for another environment. The function decodes the program again only if the two
+    /// environments lead to different decoded code. If the environments do not [lower
+    /// alike](Environment::lowers_alike), the function also lowers the program again.
     ///
     /// # Errors
     /// See [`Loaded::new`].
@@ -94,7 +94,7 @@ impl Loaded {
     ///
     /// # Errors
     /// Returns an error if the launch does not fit the machine, if a wavefront traps, or if the engines' results
-    /// differ. If several wavefronts trap, the error is the trap of the first of these wavefronts.
+    /// differ. If several wavefronts trap, the error is the trap of the first wavefront that traps.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         self.run_watched(Launch::of(self.environment().clone(), lanes, inputs), Watch::Nothing)
     }
@@ -102,11 +102,11 @@ impl Loaded {
     /// Runs a launch with an observer, in the environment of [`Loaded::new`]. The launch's own environment has no
     /// effect.
     ///
-    /// The observer is notified of the events of one wavefront after another, on one thread. The fast engine reports
-    /// events only if the engine is [`Engine::Fast`] and the observer does not receive data ([`Observer::DATA`]). In
-    /// all other cases, the reference interpreter reports events. With [`Engine::Lockstep`], an observer that sets
-    /// [`Observer::PATHS`] receives the number of instructions that the fast engine has executed by each path
-    /// ([`Observer::path`]).
+    /// One thread notifies the observer of the events of one wavefront after another. If the engine is [`Engine::Fast`]
+    /// and the observer does not receive data ([`Observer::DATA`]), the fast engine reports events. Otherwise, the
+    /// reference interpreter reports events. With [`Engine::Lockstep`], an observer that sets [`Observer::PATHS`]
+    /// receives one count for each path of the fast engine ([`Observer::path`]). The count is the number of
+    /// instructions that the fast engine executed on the path.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -125,9 +125,9 @@ impl Loaded {
         Ok(outcome)
     }
 
-    /// Runs a launch as [`Loaded::run_alike`] does, but without an observer. The outcome of the launch replaces the
-    /// contents of `outcome` and reuses the memory of these contents. In [`Outcome::columns`], targets of the previous
-    /// outcome may come before new targets. After an error, the contents of `outcome` have no meaning.
+    /// Runs a launch like [`Loaded::run_alike`], but without an observer. The outcome of the launch replaces the
+    /// contents of `outcome`. The new contents reuse the memory of the old contents. In [`Outcome::columns`], targets
+    /// of the previous outcome may come before new targets. After an error, the contents of `outcome` have no meaning.
     ///
     /// # Errors
     /// See [`Loaded::run`].
@@ -135,8 +135,8 @@ impl Loaded {
         self.observed(launch, outcome, &mut Silent)
     }
 
-    /// Returns a launch that can be stepped, in the environment of [`Loaded::new`]. The launch is before its first
-    /// instruction.
+    /// Returns a launch that can run step by step. The launch runs in the environment of [`Loaded::new`]. No
+    /// instruction has run yet.
     ///
     /// # Errors
     /// Returns an error if the launch does not fit the machine, for example because the launch has too many lanes.
@@ -191,7 +191,7 @@ impl Loaded {
             *outcome = on_reference(origin, simd, observer)?;
             return Ok(());
         }
-        // Compiled code does not emit events, so the engine does not use compiled code if the observer observes events.
+        // Compiled code does not emit events. So if the observer needs events, the engine does not use compiled code.
         let engine = origin.options.engine();
         let engine = if O::ENABLED { engine.not_compiled() } else { engine };
         let lower = || Fast::new(&self.origin);
@@ -265,14 +265,14 @@ pub fn run_watched(
 /// has `piece` lanes, rounded up to whole wavefronts. A piece has at least the lanes of one wavefront, and at most
 /// [`limits::LANES`] lanes.
 ///
-/// `inputs` returns the initial registers of a range of lanes. These registers replace [`Launch::inputs`]. `done`
-/// receives the results of the range: exports, killed lanes, memory of each lane, emissions, and counts. The lists in
-/// inputs and results begin with the first lane of the range. In an [`Emission`](crate::outcome::Emission), the lane
-/// number is relative to the start of the whole launch. Memory that wavefronts share keeps its contents from piece to
-/// piece.
+/// A piece is a range of lanes. `inputs` returns the initial registers of a piece. These registers replace
+/// [`Launch::inputs`]. `done` receives the results of the piece: exports, killed lanes, memory of each lane, emissions,
+/// and counts. The lists in inputs and results begin with the first lane of the piece. In an
+/// [`Emission`](crate::outcome::Emission), the lane number counts from the start of the whole launch. Memory that
+/// wavefronts share keeps its contents from piece to piece.
 ///
-/// Returns the results of the whole launch: the scatter buffer, the global registers and the sums of counts. These
-/// results and the results of the pieces together equal the result of [`run`].
+/// Returns the results of the whole launch: the scatter buffer, the global registers and the sums of counts. The
+/// results of the whole launch and the results of the pieces together equal the result of [`run`].
 ///
 /// # Errors
 /// See [`run`]. If a piece fails, `done` has already received the results of all earlier pieces.
@@ -321,13 +321,12 @@ pub struct Run {
     done: bool,
     /// The wavefront that the last step ended.
     ended: Option<Arc<Wave>>,
-    /// Outcome of the wavefronts that have ended. Clones of the run share this outcome until one clone adds results to
-    /// the outcome.
+    /// Outcome of the wavefronts that have ended. Clones of the run share this field until one clone adds results.
     outcome: Arc<Outcome>,
 }
 
 impl Run {
-    /// Returns a launch that can be stepped. The launch is before its first instruction.
+    /// Returns a launch that can run step by step. No instruction has run yet.
     ///
     /// # Errors
     /// Returns an error if the launch does not fit the machine, for example because the launch has too many lanes.
@@ -357,7 +356,8 @@ impl Run {
         self.ended.take()
     }
 
-    /// Returns the position of the current wavefront's first lane in the launch, or `None` after the end of the launch.
+    /// Returns the position of the current wavefront's first lane in the launch. After the end of the launch, the
+    /// function returns `None`.
     pub fn place(&self) -> Option<usize> {
         (!self.done).then_some(self.wave.place)
     }
@@ -427,7 +427,7 @@ impl Run {
     }
 
     /// Replaces the program of the current wavefront and of all later wavefronts. The current wavefront must be at a
-    /// control-flow instruction ([`Wave::next_words`]). Invalid words trap when they are executed.
+    /// control-flow instruction ([`Wave::next_words`]). If a wavefront executes invalid words, the wavefront traps.
     pub fn set_program(&mut self, program: &Program) {
         let loaded = Loaded::new(program, self.loaded.environment(), &self.origin.options);
         self.loaded = loaded.expect("the environment fits");
@@ -442,7 +442,8 @@ impl Run {
         self.fast.as_ref().is_some_and(|fast| !fast.shares(self.wave.simd()))
     }
 
-    /// Ends the current wavefront: adds its results to the outcome, and begins the next wavefront.
+    /// Ends the current wavefront and begins the next wavefront. Adds the results of the current wavefront to the
+    /// outcome.
     fn next_wave(&mut self) -> Step {
         self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes, None);
         let next = self.wave.place + self.origin.width();

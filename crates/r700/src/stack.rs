@@ -24,7 +24,8 @@ pub(crate) struct StackEntry {
 }
 
 impl StackEntry {
-    /// Entry for a call from another program. A program that other programs call has this entry on its stack.
+    /// Entry for a call from another program. If other programs call a program, this entry is on the stack when the
+    /// program starts.
     pub(crate) const CALLER: StackEntry =
         StackEntry { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
 
@@ -64,12 +65,14 @@ pub(crate) enum Unfinished {
     Long,
 }
 
-/// Maximum effort of the search. The effort is the number of visited pairs of address and stack, plus the number of
-/// entries in these stacks. For a compiled program, the effort is about the number of its instructions.
+/// Maximum effort of the search. The search visits pairs of an address and a stack. The effort is the number of these
+/// pairs plus the number of entries in the stacks. For a compiled program, the effort is about the number of
+/// instructions.
 const EFFORT: usize = 1 << 22;
 
-/// Returns the largest stack that a program can need if the program begins at `start`. Returns `None` if the stack has
-/// no bound or the search takes too long. If an instruction would trap, the path ends at this instruction.
+/// Returns the largest stack that a program can need if the program begins at `start`. If the stack has no bound, or if
+/// the search takes too long, the function returns `None`. If an instruction would trap, the path ends at this
+/// instruction.
 ///
 /// The result includes the entry of a call to a fetch program. The result does not include the entries that the fetch
 /// program pushes.
@@ -78,8 +81,8 @@ pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
 }
 
 /// Follows every path from `start`. `stack` is the stack at `start`. Returns the largest stack that a path needs, and
-/// the instruction that pushes the last entry of this largest stack. Calls `watch` for each instruction, once for each
-/// stack that can exist before the instruction.
+/// the instruction that pushes the last entry of the largest stack. For each instruction, the function calls `watch`
+/// once for each stack that can exist before the instruction.
 pub(crate) fn walk(
     code: &Code,
     start: u32,
@@ -121,8 +124,8 @@ impl Search<'_> {
         watch(pc, Met::Instruction(&stack));
         let indexed = matches!(cf.op, CfOp::Control(CfInst::LOOP_START, _));
         for (number, way) in effects(cf, pc).iter().enumerate() {
-            // If the program ends after this instruction, all edges have the same effects, so only the effects of the
-            // first edge are reported.
+            // If the program ends after this instruction, all edges have the same effects. So the function reports only
+            // the effects of the first edge.
             let said = number == 0 || !cf.end_of_program;
             let mut behind = stack.clone();
             match self.take(way, pc, indexed, &mut behind) {
@@ -197,7 +200,8 @@ impl Search<'_> {
     }
 }
 
-/// Returns the index on the stack of the innermost loop, or `None` if no loop began in this subroutine.
+/// Returns the index of the innermost loop on the stack. If no loop began in this subroutine, the function returns
+/// `None`.
 pub(crate) fn innermost_loop(stack: &[StackEntry]) -> Option<usize> {
     let top = stack.iter().rposition(|place| !place.is_branch())?;
     stack[top].is_loop().then_some(top)

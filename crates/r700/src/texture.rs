@@ -12,8 +12,8 @@ pub struct Texture {
     pub image: Arc<Image>,
     /// Whether the texels are integers. Integers are never filtered.
     pub integer: bool,
-    /// Whether the texels are fractions. If the texels are fractions, a comparison clamps its reference value to [0,
-    /// 1]. (OpenGL 3.0, 3.9.14)
+    /// Whether the texels are fractions. If this field is set, a comparison clamps its reference value to [0, 1].
+    /// (OpenGL 3.0, 3.9.14)
     pub fractions: bool,
     /// DST_SEL of the resource: the source of each component of a result.
     pub select: [Component; 4],
@@ -23,8 +23,8 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns whether this texture and `other` share an image, and the chip reads the image in the same way for both
-    /// textures.
+    /// Returns whether this texture and `other` share an image and have the same settings. With the same settings, the
+    /// chip reads the image in the same way.
     pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)
@@ -32,15 +32,15 @@ impl Texture {
             && *integer_border == other.integer_border
     }
 
-    /// Returns the border colour in the component order of texels. Later, DST_SEL moves each component of the colour
+    /// Returns the border colour in the component order of texels. DST_SEL later moves each component of the colour
     /// back to its original position.
     ///
-    /// This order is inferred from the results of `texwrap bordercolor` in the list of failures on RV770. In this test,
-    /// the colour is right for the orders ZYXW, XXX1, XXXY and 000X. The colour is wrong for orders that rotate three
-    /// components (ZXYW), and for 0X01. Therefore the chip takes x, y and z of a border texel from the components that
-    /// DST_SEL names. The chip stores alpha in the component from which DST_SEL reads alpha. The colour of an integer
-    /// texture is wrong in every order, because the chip interprets the colour as floats. [`Texture::integer_border`]
-    /// selects integers instead.
+    /// This order is inferred from `texwrap bordercolor` in the list of failures on RV770. In this test, the colour is
+    /// right for the orders ZYXW, XXX1, XXXY and 000X. The colour is wrong for orders that rotate three components
+    /// (ZXYW), and for 0X01. Therefore the chip takes x, y and z of a border texel from the components that DST_SEL
+    /// names. The chip stores alpha in the component from which DST_SEL reads alpha. The colour of an integer texture
+    /// is wrong in every order, because the chip interprets the colour as floats. If [`Texture::integer_border`] is
+    /// set, the chip instead interprets the colour as integers.
     pub(crate) fn border(&self, color: [u32; 4]) -> [u32; 4] {
         let whole = |bits: u32| {
             let value = f32::from_bits(bits);
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// RV770 fails `texwrap bordercolor` for all integer formats, because the driver writes the border colour of these
+    /// RV770 fails `texwrap bordercolor` for all integer formats. The driver writes the border colour of integer
     /// formats as integers.
     #[test]
     fn the_border_of_integers_is_that_of_floats_or_of_integers() {

@@ -111,7 +111,7 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
             uses.reads.push(read(slot("aL", 0), Role::Value));
             uses.writes.push(slot("aL", 0));
         }
-        // Gradients are valid only within one clause, so the start of a clause resets the gradients.
+        // Gradients are valid only within one clause. So the start of a clause resets the gradients.
         CfInst::TEX
         | CfInst::VTX
         | CfInst::VTX_TC
@@ -120,13 +120,13 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
         | CfInst::VTX_TC_ACK => {
             uses.writes.extend([slot("gradients", 0), slot("gradients", 1), slot("cubemap index", 0)]);
         }
-        // All other instructions affect only masks and the stack.
+        // Every other instruction affects only masks and the stack.
         _ => {}
     }
     uses
 }
 
-/// Returns the uses of the start of a clause. The start of a clause resets the state that is valid only within one
+/// Returns the uses of the start of a clause. The start of a clause resets all state that is valid only within one
 /// clause.
 fn clause_start(clause: &AluClause) -> Uses {
     let mut uses = Uses::new(clause.form.name(), Fidelity::Specified);
@@ -139,8 +139,8 @@ fn clause_start(clause: &AluClause) -> Uses {
 
 // Functions that return the uses of ALU groups.
 
-/// Returns the operations of a group. All instructions of a group read their operands before any instruction writes.
-/// There is one exception: instructions after an indexed write read the new value
+/// Returns the operations of a group. All instructions of a group read their operands before any instruction writes. An
+/// indexed write is an exception: later instructions of the group read the new value
 /// ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
 fn group_uses(clause: &AluClause, group: Group<'_>) -> Vec<Uses> {
     let deciding = group.deciding();
@@ -317,8 +317,8 @@ fn fidelity_of(op: MemOp) -> Fidelity {
     control::mem_fidelity(op).unwrap_or(Fidelity::Recommended)
 }
 
-/// Returns whether a texture instruction writes no register, and instead sets state that later instructions of its
-/// clause read.
+/// Returns whether a texture instruction sets state instead of writing a register. Later instructions of the clause
+/// read this state.
 fn sets_state(inst: TexInst) -> bool {
     matches!(
         inst,
@@ -333,7 +333,7 @@ fn sets_state(inst: TexInst) -> bool {
 /// register the instruction reads. The resource is unknown, so this function adds every component that the instruction
 /// can read. This function also adds the clause state that the instruction reads.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
-    // The level of detail and GET_GRADIENTS depend on other lanes of the quad.
+    // The level of detail and GET_GRADIENTS depend on the values of other lanes of the quad.
     let lod = sample_kind(inst).map(|kind| kind.lod);
     let asks_quad = matches!(
         inst,
@@ -429,7 +429,7 @@ fn memory_uses(memory: &MemoryExport) -> Uses {
         true => uses.loads = Some(space),
         false => uses.stores = Some(space),
     }
-    // A killed lane can write only its own scratch memory. So stores to other memory are conditional.
+    // A killed lane can write only to scratch memory. So stores to other memory are conditional.
     uses.conditional = memory.read && memory.rel || memory.inst != ExportInst::MEM_SCRATCH;
     uses
 }

@@ -1,4 +1,4 @@
-//! A wavefront: its registers, flow state, clause state, exports and memory. The engines run wavefronts.
+//! A wavefront. A wavefront has registers, flow state, clause state, exports and memory. The engines run wavefronts.
 
 mod results;
 mod starts;
@@ -36,7 +36,7 @@ pub(crate) type Values = [Lanes; 4];
 /// Number of rows for PV.x to PV.w and PS. These rows come after the rows of the registers.
 pub(crate) const PREVIOUS: usize = 5;
 
-/// Position of a wavefront: its next instruction.
+/// The next instruction of a wavefront.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     /// The next instruction is a control-flow instruction.
@@ -91,7 +91,7 @@ impl ClauseState {
     }
 }
 
-/// Data that texture instructions load for later instructions of the same clause.
+/// Data that texture instructions load. Later instructions of the same clause read these data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
     /// The horizontal and the vertical gradients. SET_GRADIENTS_H and SET_GRADIENTS_V load these gradients.
@@ -165,22 +165,23 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
     }
 }
 
-/// A wavefront. This structure contains the wavefront's own state, and also the state that the wavefront shares with
-/// other wavefronts.
+/// A wavefront. This structure contains the private state of the wavefront, and the state that all wavefronts share.
 ///
 /// [`Statistics`] has three counts:
 ///
 /// * `instructions`: the number of issued control-flow instructions, ALU groups and fetch instructions. Exports and the
 ///   words that start clauses count as control-flow instructions. If no lane runs a clause, only the clause's
 ///   control-flow word counts. An instruction that traps also counts.
-/// * `lane_instructions`: the sum of the numbers of lanes of all instructions that `instructions` counts. The lanes of
-///   a control-flow instruction are the active lanes, whatever its condition is. The lanes of an ALU group are the
-///   active lanes, or in WHOLE_QUAD_MODE all lanes of every quad with an active lane. The lanes of a fetch instruction
-///   are the lanes that pass the condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
-/// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes, so that some
-///   active lanes stay active and other active lanes do not. Conditions of control-flow instructions do not count. A
+/// * `lane_instructions`: the sum of the numbers of lanes of all instructions that `instructions` counts. For a
+///   control-flow instruction, the number is the number of active lanes, whatever the condition is. For an ALU group,
+///   the number is the number of active lanes. In WHOLE_QUAD_MODE, the number includes all lanes of every quad with an
+///   active lane. For a fetch instruction, the number is the number of lanes that pass the condition of the clause.
+///   PRED_SEL and FETCH_WHOLE_QUAD do not affect this count.
+/// * `divergent_branches`: the number of ALU groups whose UPDATE_EXECUTE_MASK splits the active lanes. After a split,
+///   some active lanes stay active and others become inactive. Conditions of control-flow instructions do not count. A
 ///   condition on a boolean constant cannot split the active lanes, because the constant is the same for all lanes. A
-///   condition with VALID_PIXEL_MODE can split the active lanes, but the lanes that fail this condition are not valid.
+///   condition with VALID_PIXEL_MODE can split the active lanes, but the lanes that fail such a condition are not
+///   valid.
 #[derive(Clone, Debug)]
 pub struct Wave {
     pub(crate) code: Arc<Code>,
@@ -193,15 +194,15 @@ pub struct Wave {
     pub(crate) count: usize,
     pub(crate) flow: Flow,
     pub(crate) at: At,
-    /// The rows of the registers come first, then the rows of the clause temporaries. Each register or temporary has
-    /// four rows. The rows of PV and PS come after the temporaries. If the fast engine runs, the rows of the fast
-    /// engine are at the end.
+    /// The rows of the registers come first, and the rows of the clause temporaries come second. A register or
+    /// temporary has four rows. The rows of PV and PS come after the temporaries. If the fast engine runs, the rows of
+    /// the fast engine are at the end.
     pub(crate) registers: Guarded<Row<LANES>>,
     pub(crate) clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
     /// State that all wavefronts of the launch share.
     pub(crate) simd: Simd,
-    /// Data that texture instructions of this clause have loaded for later instructions.
+    /// Data that texture instructions of this clause have loaded. Later instructions of the clause read these data.
     pub(crate) held: Held,
     pub(crate) exports: Targets,
     pub(crate) emissions: Vec<Emission>,
@@ -211,8 +212,8 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// Creates the wavefront whose first lane is at position `place` of the launch. The wavefront is before its first
-    /// instruction.
+    /// Creates the wavefront whose first lane is at position `place` of the launch. No instruction of the wavefront has
+    /// run yet.
     ///
     /// `code` is the program of the launch, and `fetch_code` is its fetch program. The caller has decoded both programs
     /// with [`Environment::code_options`](crate::launch::Environment::code_options).
@@ -226,8 +227,8 @@ impl Wave {
         Wave::with_room(code, fetch_code, launch, options, place, &[])
     }
 
-    /// Works like [`Wave::new`], and adds the rows in `room` after the registers, PV and PS. Only the fast engine uses
-    /// these rows.
+    /// Creates a wavefront like [`Wave::new`]. Also adds the rows in `room` after the registers, PV and PS. Only the
+    /// fast engine uses these rows.
     pub(crate) fn with_room(
         code: Arc<Code>,
         fetch_code: Option<Arc<Code>>,
@@ -273,8 +274,8 @@ impl Wave {
         self.simd = Simd::default();
     }
 
-    /// Turns this wavefront into the wavefront whose first lane is at position `place`. The wavefront is then before
-    /// its first instruction. The state that all wavefronts share does not change.
+    /// Turns this wavefront into the wavefront whose first lane is at position `place`. No instruction of the new
+    /// wavefront has run yet. The state that all wavefronts share does not change.
     pub(crate) fn restart(&mut self, place: usize) {
         let launch = self.launch.clone();
         self.restart_with(place, &Starts::of(&launch, None), None);
@@ -327,7 +328,7 @@ impl Wave {
         (self.first_lane() / usize::from(self.launch.environment.chip.wave_width)) as u32
     }
 
-    /// Returns the identity of the wavefront. No other wavefront of the launch has the same identity.
+    /// Returns the identity of the wavefront. Each wavefront of a launch has a different identity.
     pub(crate) fn group_id(&self) -> GroupId {
         GroupId::Lanes { first: self.first_lane() }
     }
@@ -393,13 +394,15 @@ impl Wave {
         Some((pc..pc + 1).chain(clause).flat_map(|word| [2 * word as usize, 2 * word as usize + 1]).collect())
     }
 
-    /// Returns a register component of one lane, or `None` if the program has no such register.
+    /// Returns a component of a register in one lane. If the program does not have the register, the function returns
+    /// `None`.
     pub fn register(&self, register: u8, chan: usize, lane: Lane) -> Option<u32> {
         let row = self.row(register.into(), chan)?;
         Some(self.registers[row].0[lane.index()])
     }
 
-    /// Changes a register component of one lane. Returns `false` if the program has no such register.
+    /// Changes a component of a register in one lane. If the program does not have the register, the function returns
+    /// `false`.
     pub fn set_register(&mut self, register: u8, chan: usize, lane: Lane, value: u32) -> bool {
         let row = self.row(register.into(), chan);
         let place = row.and_then(|row| self.registers[row].0.get_mut(lane.index()));
@@ -462,8 +465,8 @@ impl Wave {
         }
     }
 
-    /// Returns the row of a register component. If an index selects the register (`relative`), the register must be
-    /// allocated and must not be a clause temporary.
+    /// Returns the row of a register component. `relative` states whether an index selects the register. If `relative`
+    /// is set, the register must be allocated and must not be a clause temporary.
     pub(crate) fn row_for(&self, register: i32, chan: usize, relative: bool) -> Option<usize> {
         if relative && !(0..i32::from(self.launch.environment.num_gprs)).contains(&register) {
             return None;
@@ -538,9 +541,9 @@ impl Wave {
 
     // Methods that return the position of the wavefront in its program.
 
-    /// Returns the running program and its current control-flow instruction. While a clause runs, the current
-    /// control-flow instruction is the instruction that started the clause. Outside a clause, the current control-flow
-    /// instruction is the instruction that runs in the next step.
+    /// Returns the running program and the current control-flow instruction. While a clause runs, the current
+    /// control-flow instruction is the instruction with the clause. At any other time, the current control-flow
+    /// instruction runs in the next step.
     fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
         Some((code, &code.cf(self.flow.pc()).ok()?.op))
@@ -556,13 +559,13 @@ impl Wave {
         }
     }
 
-    /// Converts a trap of this wavefront to a trap that states the wavefront's position in the launch.
+    /// Adds the wavefront's position in the launch to a trap of this wavefront.
     pub(crate) fn trapped(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
         GroupTrap { group: self.group_id(), words: None, trap }
     }
 
     /// Returns the trap of the instruction at `pc`. `lanes` are the lanes that were active at the trap. If the stack is
-    /// too small, the cause also states the stack size that the whole program needs.
+    /// too small, the cause also states the stack size that the program needs.
     pub(crate) fn trap<O: Observer>(
         &self,
         pc: u32,

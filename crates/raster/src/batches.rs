@@ -5,10 +5,10 @@
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
 //! The work is split into pieces. Threads take the pieces in order. A piece is a batch of lanes, or a part of a large
-//! primitive. A thread first shades its piece. The thread merges the piece when two conditions hold: all earlier pieces
-//! are shaded, and the earlier pieces that may contain the same pixels are merged. Parts of one primitive have no pixel
-//! in common. The results in memory therefore do not depend on the number of threads. If a program stops with an error,
-//! no later piece is merged.
+//! primitive. A thread first shades its piece. The thread then merges its piece as soon as two conditions are true: all
+//! earlier pieces are shaded, and the earlier pieces that may contain the same pixels are merged. Parts of one
+//! primitive have no pixel in common. The results in memory therefore do not depend on the number of threads. If a
+//! program stops with an error, no later piece is merged.
 //!
 //! The depth test may remove a hidden lane before the lane is shaded. As on a chip, this removal depends on which
 //! pieces are already merged. The removal does not change memory, because the results of a hidden lane are never
@@ -45,11 +45,11 @@ const EACH: usize = 4;
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
-/// If a batch receives at least this number of quads from a primitive, hidden quads may be removed before shading.
+/// If a primitive adds at least this number of quads to a batch, the code may remove hidden quads before shading.
 const FEW: usize = 16;
 
-/// Memory for batches of lanes. A thread keeps this memory for later draws, because allocations take much of the time
-/// of a small draw.
+/// Memory for batches of lanes. A thread keeps this memory for later draws. In a small draw, allocations would take
+/// much of the time.
 #[derive(Default)]
 pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
@@ -89,8 +89,8 @@ pub(crate) struct Batches<'a> {
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
-    /// Mask of the components of the position that are computed. These are the components that the program reads. If a
-    /// test reads depth, depth is also computed.
+    /// Mask of the components of the position to compute. The mask contains the components that the program reads. If a
+    /// test reads depth, the mask also contains depth.
     pub(crate) reads: u8,
     /// Whether lanes that fail the depth test need not be shaded.
     pub(crate) may_skip_hidden: bool,
@@ -112,7 +112,7 @@ pub(crate) struct Queue {
 
 /// Work for one thread.
 pub(crate) enum Piece {
-    /// Lanes of any primitives. Other pieces may contain the same pixels.
+    /// Lanes of any primitives. Other pieces may contain the pixels of these lanes.
     Batch(Batch),
     /// Rows of a large primitive.
     Part(Level, Arc<Slopes>, Vec<Strip>),
@@ -121,10 +121,10 @@ pub(crate) enum Piece {
 /// The pieces of a draw that are not merged yet, and the number of merged pieces.
 #[derive(Default)]
 struct Pieces {
-    /// Pieces that no thread has taken yet. Each piece is stored with the number of earlier pieces that must be merged
-    /// before the piece.
+    /// Pieces that no thread has taken. The number is the number of earlier pieces that must be merged before the
+    /// piece.
     waiting: VecDeque<(Piece, usize)>,
-    /// Progress of the pieces that threads have taken, starting with the first piece that is not merged.
+    /// Progress of the pieces that threads have taken. The first entry belongs to the first piece that is not merged.
     taken: VecDeque<Progress>,
     /// Number of pieces before the first piece that is not shaded.
     shaded: usize,
@@ -140,7 +140,7 @@ struct Pieces {
     passed: u64,
     /// Whether merging has stopped.
     has_stopped: bool,
-    /// The error of the program that stopped merging, or `None` if no error stopped merging.
+    /// The program error that stopped merging. If no error stopped merging, the field is `None`.
     stopped: Option<Stopped>,
     /// Empty batches whose memory is reused.
     spare: Vec<Batch>,
@@ -169,7 +169,7 @@ impl Pieces {
         self.shaded = self.merged + after.count();
     }
 
-    /// Drops all pieces that no thread has taken, and prevents further merging.
+    /// Discards all pieces that no thread has taken. After this call, no thread merges a piece.
     fn stop(&mut self, why: Option<Stopped>) {
         self.waiting.clear();
         self.has_stopped = true;
@@ -381,7 +381,7 @@ impl Batches<'_> {
         passed
     }
 
-    /// Writes outstanding fills to the surface rows that these quads overlap.
+    /// Finds the surface rows that these quads overlap. Writes outstanding fills to these rows.
     fn settle(&self, quads: &[Quad]) {
         let Batches { draw, samples, memory, .. } = *self;
         let depth = draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
@@ -467,7 +467,7 @@ impl Batches<'_> {
     ) -> Result<(), Stopped> {
         while line.outstanding() > most && !line.has_stopped {
             if line.waiting.is_empty() {
-                // No piece is waiting, because other threads have taken the remaining pieces.
+                // No piece is waiting: other threads have taken all remaining pieces.
                 let last = line.merged;
                 drop(line);
                 line = self.wait_until(|_, merged| merged > last);
@@ -578,8 +578,8 @@ impl Batches<'_> {
     }
 }
 
-/// A guard that stops the draw when the guard is dropped. If a thread panics while the thread shades a piece, the guard
-/// prevents other threads from waiting for the piece.
+/// A guard. When a guard is dropped, the guard stops the draw. So if a thread panics in a piece, other threads do not
+/// wait for this piece.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {
@@ -590,7 +590,8 @@ impl Drop for StopsAfterPanic<'_> {
     }
 }
 
-/// Writes outstanding fills to the surface rows that these quads overlap. Pixels of the surface have one sample.
+/// Finds the surface rows that these quads overlap. Writes outstanding fills to these rows. Pixels of the surface have
+/// one sample.
 fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
     let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
     let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };

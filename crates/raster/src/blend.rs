@@ -1,4 +1,5 @@
-//! Blending and logic operations: computes the value to store from a fragment's colour and the stored value.
+//! Blending and logic operations. From a fragment's colour and the stored value, these operations compute the new value
+//! to store.
 //!
 //! Source: OpenGL 3.0, 4.1.7 and 4.1.10. Blending uses single precision. The precision of the chips is not documented.
 
@@ -31,8 +32,8 @@ pub enum Factor {
     OneMinusSecondAlpha,
 }
 
-/// Operation that combines two products: the source times the source factor, and the destination times the destination
-/// factor.
+/// Operation that combines two products. The first product is the source times the source factor. The second product is
+/// the destination times the destination factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Equation {
@@ -62,7 +63,7 @@ pub struct Blend {
     pub range: Option<(f32, f32)>,
 }
 
-/// Returns the bits of a blended value. All NaNs get the same bits, because the bits of a computed NaN depend on the
+/// Returns the bits of a blended value. All NaNs get the same bits. Otherwise, the bits of a NaN would depend on the
 /// order of the operands.
 #[inline(always)]
 pub(crate) fn stored_bits(value: f32) -> u32 {

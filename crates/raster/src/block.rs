@@ -8,13 +8,13 @@ use crate::format::from_srgb;
 /// Compression format of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// BC1, DXT1: two colours, and colours between these two colours. Alpha is 0 or 1.
+    /// BC1, DXT1. A block has two colours, and further colours between the two colours. Alpha is 0 or 1.
     Color,
-    /// BC2, DXT3: four bits of alpha per texel, then colours as in BC1.
+    /// BC2, DXT3. A block has four bits of alpha per texel, followed by colours as in BC1.
     ExplicitAlpha,
-    /// BC3, DXT5: two values of alpha and values between these two values, then colours as in BC1.
+    /// BC3, DXT5. A block has two values of alpha, and further values between the two values. Colours as in BC1 follow.
     InterpolatedAlpha,
-    /// BC4, RGTC1: one channel with two values, and values between these two values.
+    /// BC4, RGTC1. A block has one channel with two values, and further values between the two values.
     One {
         /// Whether values are from -1 to 1. If not, values are from 0 to 1.
         signed: bool,
@@ -38,9 +38,9 @@ impl Block {
         }
     }
 
-    /// Returns the texels of a block, row by row, as bits of red, green, blue and alpha. Missing channels are 0, and
-    /// missing alpha is 1. Bytes after the end of `bytes` read as 0. If `srgb` is set, the colours are on the sRGB
-    /// curve.
+    /// Returns the texels of a block, row by row. A texel is the bits of red, green, blue and alpha. Missing colour
+    /// channels are 0, and missing alpha is 1. Bytes after the end of `bytes` read as 0. If `srgb` is set, the colours
+    /// are on the sRGB curve.
     pub fn texels(self, bytes: &[u8], srgb: bool) -> [[u32; 4]; SIDE * SIDE] {
         let mut block = [0; 16];
         let length = bytes.len().min(self.bytes());
@@ -80,7 +80,7 @@ impl Block {
     }
 }
 
-/// Decodes eight bytes of colours: two colours of 5, 6 and 5 bits, then two bits per texel.
+/// Decodes eight bytes of colours. The bytes contain two colours of 5, 6 and 5 bits, followed by two bits per texel.
 fn colors(half: u64, may_be_transparent: bool) -> [[f32; 4]; SIDE * SIDE] {
     let ends = [half & 0xffff, half >> 16 & 0xffff];
     let [first, second] = ends.map(|end| {
@@ -97,7 +97,7 @@ fn colors(half: u64, may_be_transparent: bool) -> [[f32; 4]; SIDE * SIDE] {
     std::array::from_fn(|place| all[(half >> (32 + 2 * place) & 3) as usize])
 }
 
-/// Decodes eight bytes of one channel: two values of eight bits, then three bits per texel.
+/// Decodes eight bytes of one channel. The bytes contain two values of eight bits, followed by three bits per texel.
 fn channel(half: u64, signed: bool) -> [f32; SIDE * SIDE] {
     let codes = [half as u8, (half >> 8) as u8];
     let value = |code: u8| match signed {
@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(floats(Block::ExplicitAlpha, &wide)[3][3], 1.);
     }
 
-    /// ARB_texture_compression_rgtc: a block whose first value is larger than the second value has eight values. Any
-    /// other block has six values, and the minimum and maximum of the format.
+    /// ARB_texture_compression_rgtc: if the first value of a block is larger than the second value, the block has eight
+    /// values. Any other block has six values, and also the minimum and maximum of the format.
     #[test]
     fn a_channel_has_eight_steps_or_six_and_the_ends() {
         let codes = |low: u8, high: u8| {

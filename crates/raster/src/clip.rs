@@ -16,16 +16,16 @@ pub struct Clip {
     pub far: bool,
     /// Bit n: primitives are clipped where distance n of [`Vertex::distances`] is negative.
     pub distances: u8,
-    /// Bit n: a primitive is dropped if distance n of [`Vertex::distances`] is negative at all vertices of the
-    /// primitive.
+    /// Bit n belongs to distance n of [`Vertex::distances`]. If bit n is set, clipping drops a primitive whose distance
+    /// n is negative at all vertices.
     pub culls: u8,
     /// The guard band: maximum ratio of x and y to w.
     pub band: [f32; 2],
     /// Bit n: attribute n is linear in window coordinates (OpenGL 3.0, noperspective). If clipping adds a vertex,
     /// attribute n of this vertex is also linear in window coordinates.
     pub linear: u64,
-    /// Ratio of x and y to w at the sides of the view volume. A primitive is dropped if all its vertices are outside of
-    /// the same side.
+    /// Ratio of x and y to w at the sides of the view volume. If all vertices of a primitive are outside of one side,
+    /// clipping drops the primitive.
     pub discard: Option<[f32; 2]>,
     /// Whether a side that clipping adds counts as an edge. The polygon modes of points and lines draw only edges.
     pub cut_edges: bool,
@@ -55,7 +55,7 @@ impl Clip {
         })
     }
 
-    /// Returns whether all these vertices are outside of the same side of the view volume.
+    /// Returns whether some side of the view volume has all these vertices outside.
     pub(crate) fn discards<'a>(&self, vertices: impl Iterator<Item = &'a Vertex> + Clone) -> bool {
         let Some(discard) = self.discard else { return false };
         (0..2).any(|axis| {
@@ -80,7 +80,7 @@ impl Clip {
     /// Clips a polygon as [`Clip::cut`] does, and also returns which sides are edges. Bit n of `edges` is for the side
     /// from vertex n to the next vertex.
     pub(crate) fn cut_with_edges(&self, polygon: Vec<Vertex>, edges: u32) -> (Vec<Vertex>, u32) {
-        // A primitive with a coordinate that is not finite has no known position, so the primitive is dropped.
+        // If a coordinate is not finite, the position of the primitive is unknown. So clipping drops the primitive.
         if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
             return (Vec::new(), 0);
         }
@@ -110,8 +110,8 @@ impl Clip {
                 }
                 let closes_line = count == 2 && at == 1;
                 if (here >= 0.) != (there >= 0.) && !closes_line {
-                    // The intersection is computed from the inside vertex. Two polygons that share this side are
-                    // therefore clipped at the same position.
+                    // The code computes the intersection from the inside vertex. So if two polygons share this side,
+                    // both polygons are clipped at the same position.
                     let (from, to) = if here >= 0. { (at, next) } else { (next, at) };
                     let (from_distance, to_distance) = if here >= 0. { (here, there) } else { (there, here) };
                     let along = from_distance / (from_distance - to_distance);
@@ -164,8 +164,8 @@ mod tests {
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
     }
 
-    /// R6xx 3D registers: PA_CL_GB_HORZ_DISC_ADJ and PA_CL_GB_VERT_DISC_ADJ set four sides. If a primitive is outside
-    /// of one of these sides, the primitive is dropped.
+    /// R6xx 3D registers: PA_CL_GB_HORZ_DISC_ADJ and PA_CL_GB_VERT_DISC_ADJ set four sides. The chip drops a primitive
+    /// that is outside of one of these sides.
     #[test]
     fn a_primitive_outside_of_one_side_is_dropped() {
         let clip = Clip { discard: Some([1., 1.]), ..CLIP };
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn what_is_linear_in_the_window_stays_so_where_it_is_cut() {
-        // The line from w = 1 to w = 3 is clipped at its middle in clip space. In the window, the clipped end is at
+        // In clip space, the line from w = 1 to w = 3 is clipped at its middle. In the window, the clipped end is at
         // three quarters of the line.
         let ends = [([0., 0., 1., 1.], 0f32), ([0., 0., -5., 3.], 1.)].map(|(position, value)| Vertex {
             position,

@@ -24,7 +24,7 @@ pub(crate) struct ByteRows {
     stride: usize,
     /// Number of pixels in a row, and number of rows.
     size: [usize; 2],
-    /// Source of each byte of a target element: a byte of the texel, or a constant.
+    /// Source of each byte of a target element. The source is a byte of the texel, or a constant.
     bytes: [ByteChannel; 4],
 }
 
@@ -49,8 +49,8 @@ const FURTHEST: f32 = 65_536.;
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {
-    /// Returns the copy that a draw performs. Returns `None` if the draw has tests, or if the draw does not have
-    /// exactly one target that stores four-byte colours unchanged.
+    /// Returns the copy that a draw performs. If the draw has tests, the function returns `None`. The function also
+    /// returns `None` unless the draw has exactly one target and the target stores four-byte colours unchanged.
     pub(crate) fn new(texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let [target] = &draw.targets[..] else { return None };
         let Target { surface, format, places, mask, blend, color } = target;
@@ -82,8 +82,8 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns the number of pixels. If the function cannot guarantee that every pixel
-    /// is the copy of one texel of the level, it copies nothing and returns `None`. `inputs` interpolates the draw's
+    /// Copies the pixels of strips, and returns the number of pixels. Every pixel must certainly be the copy of one
+    /// texel of the level. Otherwise, the function copies nothing and returns `None`. `inputs` interpolates the draw's
     /// inputs at quads. The inputs must be affine along each strip.
     pub(crate) fn copy(
         &self,

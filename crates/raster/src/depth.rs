@@ -30,8 +30,8 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Returns whether the comparison of `value` with `stored` holds. If one of the two values is a NaN, only "not
-    /// equal" and "always" hold.
+    /// Returns whether the comparison of `value` with `stored` is true. If one of the two values is a NaN, only the
+    /// comparisons "not equal" and "always" are true.
     pub fn passes<T: PartialOrd>(self, value: T, stored: T) -> bool {
         match self {
             Compare::Never => false,
@@ -108,7 +108,7 @@ pub enum DepthFormat {
     StencilUnorm24,
     /// A depth in single precision.
     Float32,
-    /// A depth in single precision, then a byte of stencil. The element has 8 bytes.
+    /// A depth in single precision, followed by a byte of stencil. The whole element has 8 bytes.
     Float32Stencil,
 }
 
@@ -127,7 +127,7 @@ impl DepthFormat {
         matches!(self, DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32Stencil)
     }
 
-    /// Returns a depth in its stored form: the integer code of a fraction, or the bits of a single.
+    /// Returns a depth in its stored form. The form is the integer code of a fraction, or the bits of a single.
     pub fn code(self, depth: f32) -> u32 {
         let fraction = |most: u32| {
             let depth = if depth.is_nan() { 0. } else { f64::from(depth).clamp(0., 1.) };
@@ -199,7 +199,7 @@ pub struct Tests {
     pub depth: Option<Compare>,
     /// Whether depth is written if all tests pass. Without a depth test, depth is not written.
     pub depth_write: bool,
-    /// The stencil tests of the front and the back side, or `None` if the stencil test is off.
+    /// The stencil tests of the front side and the back side. If the stencil test is off, the field is `None`.
     pub stencil: Option<[Stencil; 2]>,
 }
 

@@ -33,26 +33,25 @@ use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
-/// Number of lanes that are shaded together. Batches of this size are large enough for several threads, and the inputs
-/// of a batch fit in the caches of the host. With batches of 2^14 lanes, columns would be so large that the C library
-/// maps and unmaps memory for each column.
+/// Number of lanes that a thread shades together. Batches of this size are large enough for several threads, and the
+/// inputs of a batch fit in the host's caches. With batches of 2^14 lanes, columns would be too large: the C library
+/// would map and unmap memory for each column.
 const BATCH: usize = 1 << 12;
 
 /// Number of batches that the drawing thread shades alone. Waking other threads takes about as long as shading these
 /// batches.
 const ALONE: usize = 4;
 
-/// If a primitive may have at least this number of pixels, the primitive is split into parts.
+/// If a primitive may have at least this number of pixels, the code splits the primitive into parts.
 const LARGE: u64 = 1 << 15;
 /// Minimum number of quads in a part of a primitive. The last part may have fewer quads.
 const PART: i32 = 1 << 11;
 
-/// If a draw has at least this number of vertices, other threads may help, even if the primitives of the draw are
-/// small.
+/// If a draw has at least this number of vertices, other threads may help. The size of the primitives does not matter.
 const MANY: usize = 1 << 10;
 
-/// If all lanes of a primitive have the same result, and the primitive has at least this number of pixels, one lane is
-/// shaded instead of all lanes.
+/// Suppose that all lanes of a primitive have the same result. If the primitive has at least this number of pixels, the
+/// code shades only one lane.
 const UNIFORM: u64 = 1 << 10;
 
 /// Rules by which a chip converts the positions of vertices to window coordinates.
@@ -61,8 +60,8 @@ pub struct Coordinates {
     /// Whether positions are already divided by w. If so, a position contains 1/w instead of w. The scale and the
     /// offset of the viewport are not yet applied to x, y and z.
     pub in_window: bool,
-    /// Number of steps per pixel. Window coordinates are rounded to the nearest step before the conversion to
-    /// fixed-point numbers. If coordinates are not rounded to such steps, this field is `None`.
+    /// Number of steps per pixel. The code rounds window coordinates to the nearest step, and then converts the rounded
+    /// coordinates to fixed-point numbers. If the code does not round coordinates to steps, this field is `None`.
     pub steps: Option<u16>,
 }
 
@@ -78,7 +77,7 @@ pub struct Vertices<'a> {
 /// Draws runs of vertices in order.
 ///
 /// # Errors
-/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that were merged before the error stay in memory.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     vertices: Vertices<'_>,
@@ -91,7 +90,7 @@ pub fn draw<P: FragmentProgram>(
 /// Draws as [`draw()`] does, with a chip's rules for coordinates.
 ///
 /// # Errors
-/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that were merged before the error stay in memory.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -103,8 +102,8 @@ pub fn draw_with<P: FragmentProgram>(
     run(draw, coordinates, vertices, memory, program, Level::any().then(Level::best))
 }
 
-/// Draws as [`draw_with`] does. Uses vector instructions of `level` on columns of lanes, if the draw and the primitive
-/// allow such instructions.
+/// Draws like [`draw_with`]. If the draw and the primitive allow vector instructions, the function uses vector
+/// instructions of `level` on columns of lanes.
 pub(crate) fn run<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -200,8 +199,8 @@ struct VertexPlace {
     window: Window,
     /// Whether the vertex is inside of all clipping planes.
     inside: bool,
-    /// Whether the vertex needs no clipping. A vertex needs no clipping if there are no planes, or if the vertex has a
-    /// finite position inside of all planes.
+    /// Whether the vertex needs no clipping. If no planes exist, the field is set. If the vertex has a finite position
+    /// inside of all planes, the field is also set.
     whole: bool,
 }
 
@@ -243,7 +242,7 @@ fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
     Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
 }
 
-/// Returns whether the draw may have enough pixels that other threads should help.
+/// Returns whether the draw may have so many pixels that help from other threads saves time.
 fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     if places.len() >= MANY {
         return true;
@@ -276,7 +275,7 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
     placed.iter().map(|placed| placed.vertex).collect()
 }
 
-/// Memory that a thread reuses for its draws, because allocations take much of the time of a small draw.
+/// Memory that a thread reuses for its draws. In a small draw, allocations would take much of the time.
 #[derive(Default)]
 struct Room {
     /// Data of the primitive that is filled by columns.
@@ -299,7 +298,7 @@ struct Pipeline<'a, 'scope> {
     coordinates: Coordinates,
     memory: Vram<'a>,
     batches: &'scope Batches<'scope>,
-    /// The scope for jobs on other threads, or `None` if other threads must not help.
+    /// The scope for jobs on other threads. If other threads must not help, the field is `None`.
     helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
     /// Whether lanes with equal inputs have equal results, and kernels can merge all lanes by rows.
@@ -428,7 +427,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     }
 
     /// Draws a convex polygon. If bit n of `edges` is set, the line mode draws the side from corner n to the next
-    /// corner, and the point mode draws corner n.
+    /// corner. The point mode draws corner n if bit n is set.
     fn polygon(&mut self, polygon: &[Placed<'_>], edges: u32, provoking: &Vertex) -> Result<(), Stopped> {
         let window = |at: usize| polygon[at].window;
         let areas =
@@ -487,14 +486,15 @@ impl<'scope> Pipeline<'_, 'scope> {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);
                 [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| bounded(libm::rint(at)))
             }
-            // If the line is not a rectangle, the width of the line is measured along the axis in which the line
-            // changes less.
+            // The line is not a rectangle. So its width is measured along one axis: the axis in which the line changes
+            // less.
             (false, true) => [0, bounded(half)],
             (false, false) => [bounded(half), 0],
         };
-        // In either direction, the first pixel of a line is drawn and the last pixel is not drawn (OpenGL 3.0, 3.5.1).
-        // A pixel includes the lower end of its column or row, and does not include the upper end. If a line runs
-        // towards lower coordinates, the line is therefore moved towards higher coordinates by the smallest step.
+        // In OpenGL 3.0, 3.5.1, the first pixel of a line is drawn and the last pixel is not drawn, whatever the
+        // direction of the line is. A pixel includes the lower end of its column or row, and does not include the upper
+        // end. So the code moves a line that runs towards lower coordinates by the smallest step towards higher
+        // coordinates.
         let axis = usize::from(!along_x);
         let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
         let moved = |at: Corner| if along_x { [at[0] + step, at[1]] } else { [at[0], at[1] + step] };
@@ -598,7 +598,7 @@ impl<'scope> Pipeline<'_, 'scope> {
             return Ok(());
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
-        // `append_samples` stores masks of samples. If pixels have one sample, batches do not have such masks, so the
+        // `append_samples` stores masks of samples. If pixels have one sample, batches have no masks of samples. So the
         // code does not call `append_samples`.
         let level = self.level.filter(|_| self.samples > 1);
         let mut slopes = self.room.slopes.take().unwrap_or_default();
@@ -624,7 +624,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Fills the pixels of a primitive by columns, with the same result as [`Pipeline::fill`]. This function is for
+    /// Fills the pixels of a primitive by columns. [`Pipeline::fill`] gives the same result. This function is for
     /// lines, and for primitives whose pixels must pass the test `draws`.
     fn pixels_by_columns<const N: usize>(
         &mut self,
@@ -664,7 +664,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// Fills the pixels of a triangle, rectangle or point by columns, with the same result as [`Pipeline::fill`].
+    /// Fills the pixels of a triangle, rectangle or point by columns. [`Pipeline::fill`] gives the same result.
     fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -726,8 +726,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// Copies texels to the pixels of strips, and returns `true`. If a pixel is not the copy of one texel, returns
-    /// `false`. The primitive and all later primitives of the draw are then shaded.
+    /// Copies texels to the pixels of strips, and returns `true`. If some pixel is not the copy of one texel, the
+    /// function returns `false`. In this case, the code shades this primitive and all later primitives of the draw.
     fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, Stopped> {
         let Some(copied) = self.copied.take() else { return Ok(false) };
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
@@ -761,15 +761,16 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.batches.append(level, slopes, quads, inputs, &mut self.batch_room);
     }
 
-    /// Fills the pixels of a primitive whose lanes all have the results `shaded`, and returns the number of pixels.
-    /// Returns `None` if stored values may differ, a test may drop a lane, or a pixel is outside of a surface.
+    /// Fills the pixels of a primitive, and returns the number of pixels. All lanes of the primitive have the results
+    /// `shaded`. The function returns `None` in three cases: stored values may differ, a test may drop a lane, or a
+    /// pixel is outside of a surface.
     fn filled(&self, shaded: &Shaded, slopes: &Slopes, pixels: &[Rectangle]) -> Option<u64> {
         let constants = self.batches.kernels?.constants(self.draw, shaded, slopes.level(self.draw))?;
         fills::fill(&constants, pixels, self.memory)
     }
 
-    /// Shades one row of a primitive whose lanes all have the same result. Returns a row in which each lane has the
-    /// result of the first lane.
+    /// Shades one row of a primitive. All lanes of the primitive have the same result. In the returned row, each lane
+    /// has the result of the first lane.
     fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, Stopped> {
         self.finish()?;
         let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
@@ -904,7 +905,8 @@ fn offset_of(offset: &Offset, windows: &[Window]) -> f64 {
     }
 }
 
-/// Returns the range to which blending clamps colours of a fixed-point target, or `None` for other targets.
+/// Returns the range to which blending clamps colours. Only fixed-point targets have a range. For other targets, the
+/// result is `None`.
 pub fn blend_range(number: Number) -> Option<(f32, f32)> {
     match number {
         Number::Unorm | Number::Srgb => Some((0., 1.)),

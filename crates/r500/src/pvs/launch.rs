@@ -1,4 +1,4 @@
-//! The state before the first instruction: the inputs of the vertices and the constants.
+//! The data that a program needs before its first instruction: the inputs of the vertices, and the constants.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::group::{Group, INPUT, WIDTH};
 use super::inst::{CONSTANTS, INPUTS};
 use super::setup::{Setup, SetupError};
 
-/// The values of an input vector for all vertices, as the stream unit has written them.
+/// The values of one input vector for all vertices. The values have the form in which the stream unit writes values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Input {
     /// The input register, 0 to 31. (DST_VEC_LOC)
@@ -23,8 +23,8 @@ pub struct Input {
 /// The environment for which a program is loaded. All runs of the loaded program use the same environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Constants that replace constants of the program. Each element has the index of the constant in the constant file
-    /// (including PVS_CONST_BASE_OFFSET), and the bits of x, y, z, w.
+    /// Constants that replace constants of the program. The first part of an element is the index of the constant in
+    /// the constant file (including PVS_CONST_BASE_OFFSET). The second part has the bits of x, y, z and w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 

@@ -94,8 +94,8 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(&SOURCE_HINT, pc, format!("an input is read after slot {hint} (PVS_LAST_VTX_SRC_INST)"));
         }
         let before = |file: &str| {
-            // Without flow control, only instructions in earlier slots can have run before this instruction. With flow
-            // control, any instruction can have run before this instruction.
+            // In a program without flow control, only instructions in earlier slots can run before this instruction. In
+            // a program with flow control, any instruction can run before this instruction.
             let loops = setup.control.descriptors().iter().any(|known| known.op != FlowOp::NO_OP);
             uses.iter().any(|(at, all)| {
                 (loops || *at < u32::from(pc))

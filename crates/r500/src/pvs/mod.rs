@@ -1,18 +1,18 @@
 //! The vertex unit. The documents call the vertex unit "PVS" (programmable vertex shader). The vertex unit belongs to
 //! the VAP block of the chip. An instruction has four words and computes results for one vertex.
 //!
-//! Each vertex runs the program independently, from inputs and constants to outputs. Flow control is static and the
-//! same for all vertices, so vertices do not diverge. A program uses the predicate bit for operations that only some
-//! vertices execute. docs/r500-vertex.md describes the unit.
+//! The program runs once for each vertex, and reads and writes no data of other vertices. Flow control is the same for
+//! all vertices, so vertices do not diverge. A predicate bit selects the vertices that execute an operation.
+//! docs/r500-vertex.md describes the unit.
 //!
-//! To run a program of a driver, pass two things to [`setup::Setup::new`]: the words of the code store, starting at the
-//! first slot of the program, and the state registers by name. [`launch::Launch`] holds the constants and the inputs of
-//! the vertices. [`run::run`] returns the values of the output registers.
+//! [`setup::Setup::new`] takes a program of a driver: the words of the code store, starting at the first slot of the
+//! program, and the state registers by name. [`launch::Launch`] holds the constants and the inputs of the vertices.
+//! [`run::run`] returns the values of the output registers.
 //!
 //! | module | for |
 //! |---|---|
 //! | [`words`], [`inst`] | every bit, and the decoded instructions |
-//! | [`mod@lane`], [`operations`] | the arithmetic of one vertex; the table of the operations of both engines |
+//! | [`mod@lane`], [`operations`] | the arithmetic of one vertex; the operations of the vector engine and the math engine |
 //! | [`flow`] | flow control: descriptors, loops, subroutines |
 //! | [`violations`], [`cause`] | encodings that the documents forbid, causes of traps |
 //! | [`setup`] | a program in its slots with its state registers |

@@ -1,5 +1,5 @@
-//! The reference interpreter. It executes one instruction at a time, for one vertex after another. Read this file
-//! alongside docs/r500-vertex.md.
+//! The reference interpreter. The interpreter executes one instruction at a time, for one vertex after another. Read
+//! this file alongside docs/r500-vertex.md.
 //!
 //! [`super::flow`] executes flow control. [`mod@super::lane`] defines the arithmetic of one vertex.
 //! [`super::operations`] names the function of each operation.
@@ -20,7 +20,7 @@ use super::words::{Component, DstType, Select};
 #[derive(Clone, Copy, Default)]
 struct Result4 {
     value: [f32; 4],
-    /// Channels that the operation does not write, even if the write mask enables these channels. Bit 0 is x.
+    /// Channels that the operation never writes. The write mask does not affect this field. Bit 0 is x.
     kept: u8,
     predicate: Option<bool>,
 }
@@ -73,8 +73,8 @@ impl Group {
         Ok(())
     }
 
-    /// Returns the vertices whose predicate allows them to execute an instruction. (docs/r500-vertex.md, section 3 and
-    /// Q5)
+    /// Returns the vertices that execute an instruction. The predicates of the vertices determine the result.
+    /// (docs/r500-vertex.md, section 3 and Q5)
     pub(crate) fn passing(&self, inst: &Inst) -> Mask {
         match inst.predicate {
             None => self.flow.lanes(),
@@ -84,8 +84,8 @@ impl Group {
     }
 
     /// Executes an instruction, but not the flow control at this instruction. Both halves of a dual instruction read
-    /// all operands before either half writes, and the math half writes last. If no vertex executes the instruction,
-    /// the addresses of its operands are not computed.
+    /// all operands before either half writes. The math half writes last. If no vertex executes the instruction, the
+    /// interpreter does not compute the addresses of operands.
     pub(crate) fn instruction<O: Observer>(&mut self, inst: &Inst, observer: &mut O) -> Result<(), Cause> {
         let lanes = self.passing(inst);
         let mut results = [(Result4::default(), Result4::default()); 64];
@@ -145,7 +145,7 @@ impl Group {
     }
 
     fn fetch(&self, operand: &Operand, used: u8, lane: Lane) -> Result<[u32; 4], Cause> {
-        // If the operand selects only literals, the address of its register is not computed.
+        // If the operand selects only literals, the interpreter does not compute the address of the register.
         if !operand.needs_register(used) {
             return Ok([0; 4]);
         }
@@ -189,8 +189,8 @@ impl Group {
         }
     }
 
-    /// Computes the math half of a dual instruction. The first scalar of the source is operand A, and the second scalar
-    /// is both operand B and operand C. (docs/r500-vertex.md 2.3, Q4)
+    /// Computes the math half of a dual instruction. The source of the math half has two scalars. Operand A is the
+    /// first scalar. Operands B and C are both the second scalar. (docs/r500-vertex.md 2.3, Q4)
     fn math_half(&self, dual: &Dual, lane: Lane) -> Result<Result4, Cause> {
         let [first, second, ..] = self.operand(&dual.source, dual.scalars(), lane)?;
         let mut result = compute(dual.op.operation(), [first; 4], [second; 4], [second; 4]);

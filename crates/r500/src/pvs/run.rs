@@ -1,4 +1,4 @@
-//! Runs a launch: on the host's threads, on two engines in lockstep, or group by group with an observer.
+//! Runs a launch on the host's threads, on two engines in lockstep, or with an observer, one group after another.
 
 use std::sync::Arc;
 
@@ -116,7 +116,8 @@ impl Loaded {
         }
     }
 
-    /// Prepares a launch to run step by step from its first instruction, in the environment of [`Loaded::new`].
+    /// Prepares a launch to run step by step from the first instruction. The launch runs in the environment of
+    /// [`Loaded::new`].
     ///
     /// # Errors
     /// Returns an error if the launch is invalid.
@@ -172,7 +173,8 @@ impl Loaded {
 
     /// Runs vertices on the fast engine, without counts. In `vertices`, replaces the first `N` input registers of each
     /// vertex by the first `N` output registers of the vertex. If a vertex does not write an output, the output is
-    /// zero. `inputs` is the mask of the inputs that the program can read: bit n is input n. All other inputs are zero.
+    /// zero. The program can read only the inputs in the mask `inputs`. Bit n of the mask is input n. All other inputs
+    /// are zero.
     ///
     /// # Errors
     /// If any group traps, returns an error for the trap of the group with the lowest vertex numbers.
@@ -347,12 +349,12 @@ impl Run {
         &self.group
     }
 
-    /// Returns the running group, mutably, so that a debugger can change its registers.
+    /// Returns the running group as a mutable reference. A debugger can change the group's registers.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
 
-    /// Returns the group that ended at the last step, or `None` if no group ended.
+    /// Returns the group that ended at the last step. If no group ended, the function returns `None`.
     pub fn take_ended(&mut self) -> Option<Arc<Group>> {
         self.ended.take()
     }

@@ -63,15 +63,15 @@ impl Setup {
     /// Loads and decodes a program. The words of the program start at slot `base`. The program uses the register names
     /// of [`STATE`].
     ///
-    /// If the program does not contain a state register, the register gets a permissive default: the code runs from the
-    /// first to the last slot, all constants can be read, and there is no flow control. Registers of other units
-    /// (`VAP_…` registers that are not in [`STATE`]) are ignored. If the program contains the LW or UW word of a
-    /// descriptor, the addresses of the descriptor come from these words. Otherwise, the addresses come from the single
-    /// word that R300 uses. (docs/r500-vertex.md, Q13)
+    /// If the program does not contain a state register, the register gets a permissive default. By default, the code
+    /// runs from the first to the last slot, all constants can be read, and there is no flow control. The function
+    /// ignores registers of other units (`VAP_…` registers that are not in [`STATE`]). If the program contains the LW
+    /// or UW word of a descriptor, the addresses of the descriptor come from these words. Otherwise, the addresses come
+    /// from the single word that R300 uses. (docs/r500-vertex.md, Q13)
     ///
     /// # Errors
-    /// Returns a [`SetupError`] if the program cannot be set up. If a field of an instruction has a code without a
-    /// meaning, this function does not return an error. The instruction traps when the program reaches the instruction.
+    /// Returns a [`SetupError`] if the program cannot be set up. A field of an instruction with an undefined code is
+    /// not an error here. The instruction traps when the program reaches the instruction.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
@@ -171,8 +171,8 @@ impl Setup {
         inside.then(|| (usize::from(self.constant_base) + number as usize) % CONSTANTS)
     }
 
-    /// Writes the program's constants and then the constants `others` to a constant file. Entries that the program
-    /// cannot read do not change.
+    /// Writes the program's constants to a constant file, and then writes the constants `others` to the file. Entries
+    /// that the program cannot read do not change.
     pub(crate) fn put_constants(&self, file: &mut [[u32; 4]; CONSTANTS], others: &[(u8, [u32; 4])]) {
         for place in (0..=i32::from(self.constant_max)).filter_map(|number| self.constant(number)) {
             file[place] = [0; 4];

@@ -1,8 +1,9 @@
 //! Registers that each instruction reads and writes.
 //!
-//! Registers in the files `t`, `at`, `i` and `o` have the numbers of [`Event::Write`](reconverge_simt::Event::Write),
-//! which are unique across these files. In the file `c`, a number is four times the number of the constant plus the
-//! channel. In the file `a0`, a number is the component. `p` is the predicate bit, and `aL` is the loop index.
+//! In the files `t`, `at`, `i` and `o`, a register has the number that [`Event::Write`](reconverge_simt::Event::Write)
+//! uses. No two registers of these files have the same number. In the file `c`, a number is four times the number of
+//! the constant plus the channel. In the file `a0`, a number is the component. `p` is the predicate bit, and `aL` is
+//! the loop index.
 
 use reconverge_simt::uses::{Read, Role, Slot, Uses, UsesAt};
 

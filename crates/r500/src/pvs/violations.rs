@@ -1,4 +1,4 @@
-//! Encodings that the documents forbid, although the hardware could execute these encodings.
+//! Encodings that the documents forbid. The hardware could execute these encodings.
 //!
 //! Source: docs/r500-vertex.md, sections 4.2 and 8.
 
@@ -27,8 +27,8 @@ pub enum Violation {
     /// lenient mode, C is 0.0.
     #[error("{0} has three operands: a dual instruction has two")]
     DualNeedsThirdOperand(VeOp),
-    /// The math operation of a dual instruction reads three scalars, but the source of a dual instruction's math half
-    /// has only two scalars. In lenient mode, B and C are the second scalar.
+    /// The math half of a dual instruction has an operation with three operands, but its source has only two scalars.
+    /// In lenient mode, operands B and C are both the second scalar.
     #[error("{0} needs three scalars: a dual instruction provides two")]
     DualNeedsThirdScalar(MeOp),
     /// The math half of a dual instruction is a predicate operation. In lenient mode, this half writes the predicate.
@@ -193,8 +193,8 @@ mod tests {
             count(mad, [source(2, 5), source(2, 6), source(1, 5)]),
             [Violation::TooManyReads { file: SrcType::CONSTANT, count: 2, most: 1 }]
         );
-        // The first two addresses have the same register number. One of these addresses is relative, so they count as
-        // different addresses.
+        // The first two addresses have the same register number. One of the two addresses is relative, so the check
+        // counts two different addresses.
         assert_eq!(count(mad, [source(2, 5), source(2, 5) | 16, source(1, 5)]).len(), 1);
     }
 }

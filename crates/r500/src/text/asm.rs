@@ -1,8 +1,8 @@
 //! The assembler: converts text to words.
 //!
 //! The assembler has two passes. The first pass turns each line into a record. The record states how the second pass
-//! determines the jump address. The second pass resolves labels and flow constructs. The assembler collects errors, so
-//! that one run of the assembler reports several errors.
+//! determines the jump address. The second pass resolves labels and flow constructs. The assembler does not stop at the
+//! first error, so one run can report several errors.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -206,8 +206,8 @@ impl Assembler {
                 self.records.len(),
                 if base > 0 { format!(" and the program starts at slot {base}") } else { String::new() }
             );
-            // If the program is too long, jump targets after the last slot are also errors. Errors for such targets
-            // would only repeat this error, so the second pass ends here.
+            // In a program that is too long, jump targets after the last slot are also errors. Messages about such
+            // targets would add nothing to this error, so the assembler stops here.
             return Err(vec![
                 Diagnostic::error(self.records[first_over].span, message)
                     .label("the first instruction that does not fit")

@@ -160,7 +160,7 @@ pub(super) struct Named<Op> {
     idiom: Option<&'static Idiom>,
 }
 
-/// Parses an operation or idiom with its output modifier and clamp, such as `MAD*2.sat`.
+/// Parses an operation or idiom with an output modifier and a clamp, such as `MAD*2.sat`.
 ///
 /// `Other` is the type of the operations of the other unit.
 pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
@@ -220,7 +220,7 @@ pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
 /// Names of the sources that an operand can select.
 const SOURCES: [&str; 4] = ["src0", "src1", "src2", "srcp"];
 
-/// Parses an operand: source, swizzle letters and modifier, such as `-|src1.rgb|`.
+/// Parses an operand such as `-|src1.rgb|`. An operand has a source, swizzle letters and a modifier.
 pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operand, Span)> {
     let start = cursor.offset();
     let negative = cursor.eat("-");
@@ -236,7 +236,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     }
     let at = cursor.clone();
     let text = cursor.word();
-    // The alpha unit has only one channel, so this channel is repeated three times.
+    // The alpha unit has only one channel. The operand repeats this channel three times.
     let channel = |channel: usize| text.as_bytes().get(channel % letters).copied();
     let swiz = [0, 1, 2].map(|n| channel(n).and_then(|letter| syntax::swiz(char::from(letter))));
     let ([Some(red), Some(green), Some(blue)], true) = (swiz, text.len() == letters) else {
@@ -250,7 +250,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     Ok((Operand { sel, swiz: [red, green, blue], modifier }, cursor.since(start)))
 }
 
-/// Parses the sources of a half, such as ` : src0=temp[1] src1=#0.5 srcp=NEG`.
+/// Parses the list of sources of one half, such as ` : src0=temp[1] src1=#0.5 srcp=NEG`.
 pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Parsed<u32> {
     let mut word = UNUSED_SOURCES;
     if !cursor.eat(":") {
@@ -396,7 +396,8 @@ struct HalfSyntax {
     letters: &'static str,
     /// Names of the fields for the predicate and its inversion.
     predicate: [&'static str; 2],
-    /// Names of three fields for the temporary: its write mask, its address, and the relative bit of this address.
+    /// Names of the three fields for a temporary: the write mask, the address, and the bit that makes the address
+    /// relative.
     temp: [&'static str; 3],
     /// Names of the fields for the output mask, and for the render target or comparison.
     output: [&'static str; 2],
@@ -577,8 +578,8 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
     Ok(words)
 }
 
-/// Names of the fields for a register in a texture instruction: the address of the register, the relative bit of this
-/// address, and the swizzle.
+/// Names of the fields for a register in a texture instruction: the address of the register, the bit that makes the
+/// address relative, and the swizzle.
 type TexFields = (&'static str, &'static str, [&'static str; 4]);
 
 const SRC: TexFields = ("SRC_ADDR", "SRC_ADDR_REL", ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"]);

@@ -82,7 +82,7 @@ pub(super) fn raw_fc(cursor: &mut Cursor<'_>, target: &mut Target) -> Parsed<[u3
     Ok(words)
 }
 
-/// Parses the number of a constant in brackets, such as `[12]`.
+/// Parses the number of a constant. The number is in brackets, such as `[12]`.
 fn constant(cursor: &mut Cursor<'_>, at: Span, what: &str) -> Parsed<u8> {
     match indexed(cursor, what, HIGHEST)? {
         (_, true) => Err(Diagnostic::error(at, format!("{what} cannot be relative"))),
@@ -155,8 +155,8 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             Jumps::Never | Jumps::Always => condition.is_none(),
             Jumps::WhenTrue | Jumps::WhenFalse => condition.is_some(),
         };
-        // In a structured program, the text of a break or continue may omit `pop`. For such a text, the first pass sets
-        // the number of closed levels to 0, and the second pass fills in the right number.
+        // In a structured program, a break or continue may omit `pop`. The first pass then sets the number of closed
+        // levels to 0. The second pass replaces 0 by the correct number.
         let pop_fits = match construct.pop {
             Pop::None => pop.is_none() || name == "if" && variant.is_empty(),
             Pop::One => true,

@@ -1,10 +1,10 @@
 //! Flow constructs: the canonical instructions of structured programs. The table in this file has one row for each
 //! construct.
 //!
-//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). In the code of compilers, the bits
-//! JUMP_ANY and IGNORE_UNCOVERED and the unused addresses may differ from this table. The disassembler writes such bits
-//! and addresses next to the mnemonic. If no row fits an instruction, the disassembler writes the instruction in its
-//! raw form.
+//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Code of compilers may differ from this
+//! table in the bits JUMP_ANY and IGNORE_UNCOVERED and in unused addresses. The disassembler writes such bits and
+//! addresses next to the mnemonic. If no row of the table fits an instruction, the disassembler writes the instruction
+//! in its raw form.
 
 use crate::flow::Role;
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
@@ -27,7 +27,7 @@ pub enum Jumps {
     Never,
     /// The construct always jumps (0xff).
     Always,
-    /// The construct jumps if the condition is false, so that lanes whose condition holds execute the body.
+    /// The instruction jumps past the body if the condition is false.
     WhenFalse,
     /// The construct jumps if the condition is true.
     WhenTrue,
@@ -49,8 +49,8 @@ pub enum Pop {
 pub struct Construct {
     /// The mnemonic.
     pub name: &'static str,
-    /// A word after the condition. The word distinguishes two constructs that have the same mnemonic. Empty if no such
-    /// word follows.
+    /// A word after the condition. The word distinguishes two constructs that have the same mnemonic. The field is
+    /// empty for a construct without such a word.
     pub variant: &'static str,
     /// The condition under which the construct jumps.
     pub jumps: Jumps,

@@ -1,5 +1,5 @@
-//! Directives that programs of both units have: chip, base, constants, state registers, and words that are not
-//! instructions.
+//! Directives that exist for both units. These directives set the chip, the base, constants, state registers, and words
+//! that are not instructions.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
@@ -28,12 +28,12 @@ pub(crate) struct Directives {
     pub constant: (&'static str, usize),
     /// The unit's state registers.
     pub state: &'static [StateRegister],
-    /// Prefixes of the register names of other units. A container may also hold registers of other units, and
-    /// identifies some of these registers only by address. So the text gives the value of such a register as a plain
-    /// number.
+    /// Prefixes of the register names of other units. A container may also hold registers of other units. For some of
+    /// these registers, the container has only the address. So the text has only a plain number for the value of such a
+    /// register.
     pub elsewhere: &'static [&'static str],
-    /// Whether register names may end in a number. If this field is set, the number at the end of an unknown name does
-    /// not affect the similar names that the error message suggests.
+    /// Whether register names may end in a number. If this field is set, an error message ignores the number at the end
+    /// of an unknown name and suggests similar names.
     pub numbered: bool,
     /// The directives of the unit.
     pub directives: &'static [DirectiveRow],
@@ -54,7 +54,8 @@ impl Stated {
     /// parsed.
     ///
     /// # Errors
-    /// Returns an error if neither unit has this directive, or if the arguments of the directive are wrong.
+    /// Returns an error if neither unit has this directive. Also returns an error if the arguments of the directive are
+    /// wrong.
     pub(crate) fn directive(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -115,7 +116,7 @@ impl Stated {
         }
     }
 
-    /// Returns the value of a state register, or `None` if the text did not set the register.
+    /// Returns the value of a state register. If the text did not set the register, the function returns `None`.
     pub(crate) fn get(&self, name: &str) -> Option<u32> {
         self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }

@@ -65,8 +65,7 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
             let text = out.split_off(start);
             (0..opens).for_each(|_| {
                 constructs += 1;
-                // An else continues the construct that the matching if opened, so the else has the same number as the
-                // if.
+                // An `else` and the matching `if` belong to one construct, so the `else` has the number of the `if`.
                 open.push(closed.last().copied().unwrap_or(constructs));
             });
             let label = match (opens, closed.first()) {
@@ -87,8 +86,8 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// The addresses that can have a label: the address of each record, and the address after the last record. `first` is
-/// the lowest of these addresses, and `count` is the number of records.
+/// The addresses that can have a label. These are the addresses of all records, and the address after the last record.
+/// `first` is the address of the first record, and `count` is the number of records.
 struct Labels {
     first: u32,
     count: u32,
@@ -131,8 +130,8 @@ fn has_target(fc: &Fc) -> bool {
     fc.addr.jump_addr != 0 || !unused
 }
 
-/// Returns two numbers: how many constructs an instruction closes before its line, and how many constructs the
-/// instruction opens after its line.
+/// Returns the number of constructs that an instruction closes before its line, and then the number of constructs that
+/// the instruction opens after its line.
 fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
     let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
     match Statement::recognise(&fc.inst, &fc.addr) {
@@ -149,7 +148,7 @@ fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
 
 // ---- State
 
-/// Writes the directives of a program: its base, its state registers, and its constants. The names of the registers
+/// Writes the directives of a program: the base, the state registers, and the constants. The names of the registers
 /// come from `table`.
 pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out: &mut String) {
     if program.base != 0 {
@@ -197,8 +196,8 @@ fn constants(program: &Program, out: &mut String) {
     }
 }
 
-/// Returns a float as a decimal number, if parsing this number gives the same bits. Otherwise, returns the bits in
-/// hexadecimal.
+/// Returns a float as a decimal number. If parsing the decimal number would give different bits, the function returns
+/// the bits in hexadecimal.
 fn number_text(bits: u32) -> String {
     let value = f32::from_bits(bits);
     let text = format!("{value:?}");
@@ -225,7 +224,7 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
         Ok(Inst { common, body: Body::Tex(tex) }) => tex_text(&common, &tex, out),
         Ok(Inst { common, body: Body::Fc(fc) }) => fc_text(&common, &fc, labels, stray, out),
         Err(_) => {
-            // A field has a code without a meaning, so every field is written by name.
+            // Some field has an undefined code, so the disassembler writes every field by name.
             let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
             out.push_str(kind.name());
             let mut expressed = Expressed::new(kind, [kind as u32, 0, 0, 0, 0, 0]);
@@ -251,8 +250,8 @@ struct Expressed {
     words: [u32; WORDS],
     /// If the instruction has two lines, the offset at which the first line ends.
     first_line_end: Option<usize>,
-    /// The name of a flag that is on by default, but off in this instruction. The text writes the flag as `-NAME`.
-    /// Empty if there is no such flag.
+    /// The name of a flag that is on by default but off in this instruction. The text writes the flag as `-NAME`. The
+    /// field is empty if the instruction has no such flag.
     absent: &'static str,
 }
 
@@ -329,7 +328,7 @@ pub(super) fn swizzle_text(register: TexRegister) -> String {
     register.swizzle.into_iter().map(tex_letter).collect()
 }
 
-/// Returns the text of a fetch coordinate, such as `temp[1].rgba`.
+/// Returns the text of the coordinate of a fetch, such as `temp[1].rgba`.
 pub(super) fn vector_text(register: TexRegister) -> String {
     format!("{}.{}", temp_text(register.temp, register.rel), swizzle_text(register))
 }
@@ -362,7 +361,7 @@ fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     }
 }
 
-/// The style of a half: the text to print before the half, and whether to print idioms by name.
+/// The style of a half. The style has the text before the half, and states whether the disassembler writes idioms.
 struct HalfStyle {
     before: &'static str,
     idioms: bool,
@@ -499,7 +498,7 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     let said = CmnInst {
         rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_pred_sel: common.rgb_pred_sel,
-        // If the text has only one predicate, this predicate applies to all four channels.
+        // If the text has only one predicate, the predicate applies to all four channels.
         alpha_pred_sel: common.rgb_pred_sel,
         alpha_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_wmask: common.rgb_wmask,
@@ -576,8 +575,8 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
     if has_target(fc) {
         let _ = write!(out, " -> {}", labels.text(&fc.addr));
     } else if stray {
-        // The disassembler always writes the target, because the assembler reports an error for an instruction without
-        // a target.
+        // The disassembler always writes the target. The assembler reports an error for an instruction without a
+        // target.
         let _ = write!(out, " -> {}", fc.addr.jump_addr);
     }
     let absent = if common.alu_wait { "" } else { "-ALU_WAIT" };

@@ -36,7 +36,7 @@ pub struct FieldText {
 /// The explanation of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The instruction as the disassembler prints it.
+    /// The disassembler's text for the instruction.
     pub text: String,
     /// The fields in the order of the words. The fields of each word are in order from the highest bit to the lowest
     /// bit.
@@ -104,8 +104,7 @@ pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText>
     fields
 }
 
-/// Describes the effects of an FC instruction, both for the case that the group jumps and for the case that the group
-/// stays.
+/// Describes the effects of an FC instruction. The text covers two cases: the group jumps, or the group does not jump.
 fn flow_effect(fc: &Fc) -> Vec<String> {
     let inst = &fc.inst;
     let mut lines = Vec::new();

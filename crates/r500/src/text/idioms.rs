@@ -1,5 +1,5 @@
-//! Pseudo-instructions: names for moves, sums and comparisons. The hardware does not have such operations, so compilers
-//! express these operations by certain forms of other operations. docs/r500-idioms.md shows the table in this file.
+//! Pseudo-instructions: names for moves, sums and comparisons. The hardware does not have such operations. Compilers
+//! use other operations with certain operands instead. docs/r500-idioms.md shows the table in this file.
 //!
 //! Source: the forms of Mesa's r300 compiler (`final_rewrite` in `radeon_pair_translate.c`) and of vendor programs.
 
@@ -51,7 +51,7 @@ const fn row(
     Idiom { name, operands, operation, parts, off, meaning }
 }
 
-/// All pseudo-instructions. If several rows fit an instruction, the disassembler uses the first of these rows.
+/// All pseudo-instructions. If several rows fit an instruction, the disassembler uses the first such row.
 #[rustfmt::skip]
 pub const IDIOMS: [Idiom; 7] = [
     row("MOV", 1, "MAD", [Given(0), One,      Zero],       false, "A"),
@@ -81,7 +81,7 @@ impl Idiom {
     pub fn named(name: &str, off: bool) -> Option<&'static Idiom> {
         let mut named = IDIOMS.iter().filter(|idiom| idiom.name == name);
         // If no row with this name has the requested OMOD, the function returns any row with this name. In that case,
-        // the meaning of the name does not depend on OMOD.
+        // all rows with this name have the same meaning.
         named.clone().find(|idiom| idiom.off == off).or_else(|| named.next())
     }
 
@@ -97,8 +97,8 @@ impl Idiom {
         self.parts.iter().filter_map(part).collect()
     }
 
-    /// Returns the pseudo-instruction for an operation with these operands, and the operands of the pseudo-instruction.
-    /// `missing` is the operand that the assembler uses if the text omits an operand.
+    /// Finds the pseudo-instruction for an operation with these operands. Returns the pseudo-instruction and its
+    /// operands. `missing` is the operand that the assembler uses if the text omits an operand.
     pub(super) fn recognise(
         operation: &str,
         omod: Omod,
@@ -110,8 +110,8 @@ impl Idiom {
         candidates.filter_map(|idiom| Some((idiom, idiom.given(operands, missing)?))).next()
     }
 
-    /// Returns operands of the pseudo-instruction that expand to `operands`. Returns `None` if there are no such
-    /// operands.
+    /// Returns operands of the pseudo-instruction that expand to `operands`. If no operands expand to `operands`, the
+    /// function returns `None`.
     fn given(&self, operands: &[Operand; 3], missing: &Operand) -> Option<Vec<Operand>> {
         let mut given: Vec<Option<Operand>> = vec![None; self.operands];
         for (part, operand) in self.parts.iter().zip(operands) {
@@ -132,7 +132,8 @@ impl Idiom {
     }
 }
 
-/// For a mnemonic of other assemblers, returns advice on how to write the instruction for R500.
+/// Returns advice for a mnemonic that only other assemblers have. The advice explains how to write the instruction for
+/// R500.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "ABS" => "write the operand as |src0.rgb|, for example in MOV",

@@ -141,7 +141,7 @@ fn value(alu: &Alu, channel: usize) -> String {
             let between = if way == 1 { "columns" } else { "rows" };
             format!("the difference of {} between the {between} of the quad", operand(1))
         }
-        // If both operands are equal, the result does not depend on the choice between them.
+        // If both operands are equal, the operation has only one possible result.
         Value::Choice(..) if operation.operands == 2 && operand(0) == operand(1) => operand(0),
         Value::Choice(_, words) | Value::Rounded(_, words) | Value::Transcendental(_, words) => {
             ["{A}", "{B}", "{C}"]
@@ -166,7 +166,7 @@ fn value(alu: &Alu, channel: usize) -> String {
     }
 }
 
-/// Returns an operand in which every channel is the channel `channel` of the given operand.
+/// Returns a copy of `operand`. In every channel, the copy selects channel `channel` of `operand`.
 fn channel_of(operand: &Operand, channel: usize) -> Operand {
     Operand { swiz: [operand.swiz[channel]; 3], ..*operand }
 }

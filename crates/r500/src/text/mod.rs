@@ -1,9 +1,8 @@
 //! Text of R500 programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words as text, and [`assemble`] turns this text into the same words. The ordinary syntax
-//! cannot express some fields. Examples of such fields are hazard bits, reserved bits, and fields that the instruction
-//! type does not use. The disassembler writes these fields in braces, so no bit is lost. docs/r500-syntax.md describes
-//! the text.
+//! [`disassemble`] prints any words as text, and [`assemble`] turns the text into the same words. The ordinary syntax
+//! cannot express some fields. Examples are hazard bits, reserved bits, and fields that the instruction type does not
+//! use. The disassembler writes such fields in braces, so no bit is lost. docs/r500-syntax.md describes the text.
 //!
 //! ```
 //! use reconverge_r500::text::{Listing, assemble, disassemble};

@@ -13,7 +13,8 @@ use crate::words::*;
 /// A parsed value or an error.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-/// A line of the text: its number (from 1), the byte offset of its start, and the line without its comment.
+/// A line of the text. The three elements are the line number (from 1), the byte offset of the line's start, and the
+/// line without comments.
 pub(crate) type Line<'a> = (usize, usize, &'a str);
 
 /// Returns the lines of a text.
@@ -77,7 +78,8 @@ pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]>
     Ok(words)
 }
 
-/// Parses one of `names` and returns its index in `names`. For any other word, `wrong` returns the error message.
+/// Parses a word. If the word is one of `names`, returns the index of the word in `names`. For any other word, `wrong`
+/// returns the error message.
 pub(crate) fn place<'n>(
     cursor: &mut Cursor<'_>,
     names: impl IntoIterator<Item = &'n str> + Clone,
@@ -134,7 +136,7 @@ pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     Ok(value)
 }
 
-/// Parses a float. The text gives the float as a number or as its bits (`0x…`).
+/// Parses a float. In the text, the float is a number or the bits of the float (`0x…`).
 fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     let start = cursor.offset();
     let text = cursor.token().trim_end_matches(',');

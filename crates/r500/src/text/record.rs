@@ -1,4 +1,4 @@
-//! Records: the instructions of a source text before labels and constructs are resolved.
+//! Records. A record is an instruction of a source text. The labels and constructs of a record are not resolved yet.
 
 use reconverge_isa::Field;
 use reconverge_isa::source::{Diagnostic, Span};
@@ -29,8 +29,8 @@ pub(super) enum Target {
     },
 }
 
-/// The sources that the operands of an instruction read (`operands`), and the sources that the lines of the instruction
-/// state (`declared`).
+/// Two sets of sources of one instruction. The operands read the sources in `operands`. The lines of the instruction
+/// state the sources in `declared`.
 #[derive(Default)]
 pub(super) struct Reads {
     /// For each operand, the address word (0 RGB, 1 alpha), the source number, and the position in the text.
@@ -40,8 +40,8 @@ pub(super) struct Reads {
 
 impl Reads {
     /// Returns an error if an operand reads a source that the text does not state. Without this error, the assembler
-    /// would use inline code 0 for the source. If the text omits the half that states the source, or if this half is
-    /// `nop`, the assembler would use temp\[0\].
+    /// would use inline code 0 as the source. If a half is `nop` or missing in the text, the assembler would use
+    /// temp\[0\] as the source of this half.
     pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
         let unused = |word: usize, number: usize| {
             let sources = words[1 + word];

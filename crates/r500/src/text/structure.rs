@@ -1,4 +1,4 @@
-//! Finds the instructions of each flow construct. Fills in those fields of the instructions that depend on surrounding
+//! Finds the instructions of each flow construct. Sets the fields of instructions that depend on the surrounding
 //! constructs.
 
 use reconverge_isa::source::Diagnostic;
@@ -17,12 +17,12 @@ pub(super) struct Open {
     waiting: Vec<usize>,
 }
 
-/// Returns the target of each structured instruction, as the index of a record. Also fills in the fields that
-/// surrounding constructs determine. Three examples are the fields of an `if` that has an else, the number of levels
-/// that a break closes, and the operation BREAKREP of a break inside a `rep`.
+/// Returns the target of each structured instruction, as the index of a record. Also sets the fields that surrounding
+/// constructs determine. Three examples are the fields of an `if` with an `else`, the number of levels that a break
+/// closes, and the operation BREAKREP of a break inside a `rep`.
 pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
     let mut targets = vec![None; records.len()];
-    // If an earlier error has removed the line of an if, the endif of this if may seem unmatched.
+    // An earlier error may have removed the line of an `if`. The matching `endif` then has no `if`.
     let whole = errors.is_empty();
     let mut closing_nothing = Vec::new();
     for (record, _) in
@@ -42,8 +42,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
         let Some(statement) = recognised(&record.words) else { continue };
         let construct = statement.construct;
         match construct.name {
-            // An if on a boolean constant must state its target. Such an if does not change counters. Such an if is a
-            // plain jump, without an else or an endif.
+            // An `if` on a boolean constant must state its target. Such an `if` does not change counters. Such an `if`
+            // is a plain jump without an `else` and without an `endif`.
             "if" if construct.on_boolean && !wants_target => {}
             "if" if construct.on_boolean => errors.push(
                 Diagnostic::error(record.span, "an `if` on a boolean constant needs a target")
@@ -69,8 +69,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
                     targets[last.at] = Some(index + 1);
                     let opener = &mut records[last.at];
                     if around > 0 && left_to_structure(opener) {
-                        // If an endif ends several ifs, a jump of an inner if goes past this endif. So the jump must
-                        // also close the levels of the enclosing ifs. (r500.md 5.5; inferred for else)
+                        // If one `endif` ends several ifs, a jump of an inner `if` goes past this `endif`. So the jump
+                        // must also close the levels of the outer ifs. (r500.md 5.5; inferred for `else`)
                         change(&mut opener.words, |inst| match last.name {
                             "else" => inst.b_pop_cnt = 1 + around,
                             _ => (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, around),
@@ -117,8 +117,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
                                 continue;
                             };
                             change(&mut records[index].words, |inst| {
-                                // In the canonical form, an unconditional break has DECR even if it closes 0 levels.
-                                // (r500.md 5.5)
+                                // In the canonical form, an unconditional break has DECR even if the break closes 0
+                                // levels. (r500.md 5.5)
                                 let decrements = levels > 0 || construct.jumps == Jumps::Always;
                                 if construct.pop == Pop::None && decrements {
                                     (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, levels);
@@ -153,8 +153,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
             );
         }
     }
-    // An unmatched endif after another error is not reported, because that error may have removed the `if` of this
-    // endif.
+    // After another error, the assembler does not report an unmatched `endif`. The other error may have removed the
+    // matching `if`.
     let first = errors.iter().map(|error| error.span.start).min().unwrap_or(usize::MAX);
     errors.extend(closing_nothing.into_iter().filter(|error| error.span.start < first));
     targets
@@ -183,7 +183,8 @@ pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec
     records.map(stray).collect()
 }
 
-/// Returns whether the target of this instruction comes from the matching instruction of the same construct.
+/// Returns whether the assembler computes the target of this instruction from the construct. The construct's matching
+/// instruction is then the target.
 fn left_to_structure(record: &Record) -> bool {
     matches!(record.target, Target::Structure { .. })
 }

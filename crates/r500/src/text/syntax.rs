@@ -27,8 +27,8 @@ pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
 /// Names of the render targets, indexed by the TARGET code of an OUT instruction.
 pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// Fields of an FC instruction in its raw form, in the order of the text. Each element has the name in the text, the
-/// name in the manual, and the kind of number that the field holds.
+/// Fields of an FC instruction in its raw form, in the order of the text. An element has the field's name in the text,
+/// the field's name in the manual, and the kind of number in the field.
 #[rustfmt::skip]
 pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("FUNC",             "JUMP_FUNC",        "JUMP_FUNC"),
@@ -44,7 +44,8 @@ pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("GLOBAL",           "JUMP_GLOBAL",      ""),
 ];
 
-/// Returns the text that a modifier adds before an operand, and the text that the modifier adds after the operand.
+/// Returns two texts for a modifier. The disassembler writes the first text before the operand and the second text
+/// after the operand.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
     [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
 }
@@ -105,8 +106,8 @@ type FieldPosition = (usize, &'static Field);
 
 /// The names of the fields of an instruction type.
 struct Names {
-    /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the hash function of the standard library,
-    /// because that function took 5 % of the time for writing and parsing a program.
+    /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the standard library's hash function. With
+    /// that function, hashing took 5 % of the time for writing and parsing a program.
     places: HashMap<String, FieldPosition, RandomState>,
     /// For each word, the fields of the word. Each field has the name that the text uses inside braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
@@ -127,8 +128,7 @@ impl Names {
                 let whole = format!("{}.{name}", info.name);
                 names.in_braces[word].push((if word == 0 { name.clone() } else { whole.clone() }, field));
                 names.places.insert(whole, (word, field));
-                // If several words have a field with this name, the bare name stands for the field in the first of
-                // these words.
+                // If several words have a field with this name, the name alone means the field of the first word.
                 names.places.entry(name).or_insert((word, field));
             }
         }
@@ -136,8 +136,8 @@ impl Names {
     }
 }
 
-/// Returns the field with this name, and the index of its word. If several words have a field with this name, the name
-/// of the word must precede the name of the field: `US_ALU_RGB_INST.OMOD`.
+/// Returns the field with this name, and the index of the field's word. If several words have such a field, the caller
+/// must put the name of the word before the name of the field: `US_ALU_RGB_INST.OMOD`.
 pub(super) fn field(kind: InstType, name: &str) -> Option<FieldPosition> {
     let places = &Names::of(kind).places;
     // Most names are already in upper case, as in the manual.

@@ -28,7 +28,7 @@ pub(super) struct Reader<'a> {
     pub(super) options: CodeOptions,
     /// ALU instructions decoded so far.
     pub(super) ops: Vec<AluOp>,
-    /// Groups decoded so far. They consist of the instructions in `ops`.
+    /// The groups that the decoder has decoded. The instructions of the groups are in `ops`.
     pub(super) groups: Vec<GroupSpan>,
 }
 
@@ -74,8 +74,8 @@ impl Reader<'_> {
             }
             CfWork::Flow(_) | CfWork::Emit { .. } | CfWork::WaitAck => CfOp::Control(inst, control),
         };
-        // The manual states that END_PROGRAM is reserved. Opcode tables name END_PROGRAM, and the only plausible effect
-        // of this instruction is that the program ends.
+        // The manual states that END_PROGRAM is reserved. Opcode tables contain END_PROGRAM. The only plausible effect
+        // of END_PROGRAM is that the program ends.
         let end_of_program = fields.end_of_program || inst == CfInst::END_PROGRAM;
         Ok(Cf { op, end_of_program })
     }
@@ -207,8 +207,8 @@ impl Reader<'_> {
                 Unit::Trans => TRANS,
                 Unit::Vector => op.dst_chan,
                 Unit::Either if taken[usize::from(op.dst_chan)] => TRANS,
-                // Without ALU_INST_PREFER_VECTOR, the last instruction of a group runs in slot t if slot t can compute
-                // the opcode of this instruction.
+                // If ALU_INST_PREFER_VECTOR is not set and slot t can compute the opcode, the last instruction of a
+                // group runs in slot t.
                 Unit::Either if words[0] >> 31 != 0 && !self.options.prefer_vector => TRANS,
                 Unit::Either => op.dst_chan,
             };
@@ -320,7 +320,7 @@ impl Reader<'_> {
     }
 
     /// Returns `opcode` if the chip has this opcode. Some chips do not have the operations on doubles. If the chip does
-    /// not have the opcode, returns an error that states `number`, the number of the opcode.
+    /// not have the opcode, the function returns an error with `number`, the number of the opcode.
     fn known(&self, opcode: Option<&'static Opcode>, number: u32) -> Read<&'static Opcode> {
         let has = |opcode: &&Opcode| self.options.chip.fp64 || !matches!(opcode.meaning, Meaning::Double(_));
         opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })
@@ -411,7 +411,7 @@ pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
     }
 }
 
-/// Returns whether these words are a RETURN that always returns.
+/// Returns whether these words encode an unconditional RETURN.
 pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
     let inst = CfInst::from_bits(word1 >> 23 & 0x7f, 7).filter(|_| word1 >> 29 & 1 == 0);
     let fields = CfDword1R700::unpack_lenient(word1);
@@ -421,8 +421,8 @@ pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
 /// Second word of a fetch that writes no register because every DST_SEL is MASK.
 const NOWHERE: u32 = 0xfff << 9;
 
-/// Returns a fetch instruction with its registers and its DST_SEL fields. These fields are in the same bits for all
-/// kinds of fetches.
+/// Returns a fetch instruction with its registers and its DST_SEL fields. Fetches of all kinds have these fields in the
+/// same bits.
 fn fetch_of(addr: u32, op: FetchOp, whole_quad: bool, [word0, word1]: [u32; 2]) -> Read<Fetch> {
     let high = TexDword1::unpack_lenient(word1)?;
     Ok(Fetch {
@@ -462,8 +462,8 @@ pub(crate) const fn is_op3(word1: u32) -> bool {
     word1 >> 15 & 7 != 0
 }
 
-/// Returns the number of literal pairs after a group. A source field of the group can select a literal component. The
-/// highest selected component determines the number of pairs. A field can select a literal even if the opcode does not
+/// Returns the number of literal pairs after a group. A source field of the group can select a component of the
+/// literals. The highest selected component determines the number of pairs. A field counts even if the opcode does not
 /// read the field (MAN p. 70).
 pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     let mut pairs = 0;
@@ -482,8 +482,8 @@ pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     pairs
 }
 
-/// Decodes the origin of an operand. A reserved selector is an error only if `read` is set, which means that the
-/// instruction reads the operand.
+/// Decodes the source of an operand. `read` states whether the instruction reads the operand. A reserved selector is an
+/// error only if `read` is set.
 fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Operand> {
     Ok(match selector {
         0..=127 => Operand::Gpr { gpr: selector as u8, chan },
@@ -506,7 +506,7 @@ fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Ope
     })
 }
 
-/// Checks that each operation over two or four slots has an instruction in each of these slots.
+/// Checks that an operation over two or four slots has an instruction in each slot.
 fn fill_their_slots(ops: &[AluOp]) -> Read<()> {
     for op in ops {
         let wanted = op.opcode.meaning.slots();

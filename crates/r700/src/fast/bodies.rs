@@ -1,6 +1,6 @@
-//! Three kinds of operations that are not in [`super::kernels`]. An operation of the first kind computes the sets of
-//! lanes whose predicate is true or false. An operation of the second kind computes one result from the four vector
-//! slots. The third kind is the general operation. The general operation runs any instruction of one slot lane by lane.
+//! Three kinds of operations that are not in [`super::kernels`]. The first kind computes the sets of lanes whose
+//! predicate is true or false. The second kind computes one result from the four vector slots. The third kind is the
+//! general operation. The general operation runs any instruction of one slot lane by lane.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -30,8 +30,8 @@ impl Lanes<'_> {
     }
 }
 
-/// Computes the sets of lanes [`TRUE`] and [`FALSE`]. If an instruction of a group has a PRED_SEL, the lanes in one of
-/// these sets run the instruction.
+/// Computes the sets of lanes [`TRUE`] and [`FALSE`]. An instruction with a PRED_SEL runs only for the lanes of one of
+/// these sets.
 pub(super) struct Sets;
 
 impl Body for Sets {
@@ -43,8 +43,8 @@ impl Body for Sets {
     }
 }
 
-/// Runs any instruction of one slot lane by lane, with the lane functions that all engines share. Entry `number` of
-/// [`Tables::generals`] contains the meaning of the instruction.
+/// Runs any instruction of one slot, one lane after another. The lane functions are the functions that all engines use.
+/// Entry `number` of [`Tables::generals`] contains the meaning of the instruction.
 pub(super) struct General;
 
 impl Body for General {
@@ -100,8 +100,8 @@ impl Body for General {
 }
 
 /// DOT4 and DOT4_IEEE: the sum of the products in the four vector slots. Entry `number` of [`Tables::across`] contains
-/// the operands of the slots. `MODIFIED`: whether some operand has abs or neg. `TERMS`: number of slots whose products
-/// are computed. In every slot after the first `TERMS` slots, both factors are the constant 0.
+/// the operands of the slots. `MODIFIED`: whether some operand has abs or neg. `TERMS`: the operation computes the
+/// products of the first `TERMS` slots. In all later slots, both factors are the constant 0.
 pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
 
 impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {

@@ -1,4 +1,4 @@
-//! Counts of a run. While operations run, these counts are separate from the statistics of the wavefront.
+//! Counts of a run. While operations run, the statistics of the wavefront do not include these counts.
 
 use reconverge_simt::{Event, Mask, Observer, Path};
 
@@ -7,9 +7,9 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Number of issued instructions, and number of lanes that executed these instructions. These numbers are not yet part
-/// of the wavefront's statistics. The numbers are in a separate structure so that the loop over operations can keep the
-/// numbers in registers of the host.
+/// The number of issued instructions, and the sum of the lanes that executed each instruction. The wavefront's
+/// statistics do not include these numbers yet. This structure is separate from the statistics, so the loop over
+/// operations can keep both numbers in registers of the host.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -53,9 +53,9 @@ pub(crate) struct Counts {
     pub(super) fetches: Vec<u64>,
     /// Whether each control-flow instruction has executed.
     pub(super) nodes: Vec<bool>,
-    /// Whether an ALU_PUSH_BEFORE has pushed an entry while no lane was active.
+    /// Whether an ALU_PUSH_BEFORE has pushed an entry when no lane was active.
     pub(super) empty_push: bool,
-    /// Counts of compiled code. These counts have not been added to the other fields yet.
+    /// Counts of compiled code. The other fields do not include these counts yet.
     pub(super) code: Vec<u64>,
 }
 
@@ -80,7 +80,7 @@ impl Counts {
         Counts { runs, fetches, nodes, empty_push: false, code }
     }
 
-    /// Adds `other`, the counts of other wavefronts of the same program, to these counts.
+    /// Adds the counts `other` to these counts. `other` are counts of other wavefronts of the same program.
     pub(crate) fn add(&mut self, other: &Counts) {
         for (counts, other) in [
             (&mut self.runs, &other.runs),

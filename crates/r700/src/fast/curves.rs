@@ -29,7 +29,7 @@ pub(super) trait Curve {
     }
 }
 
-/// Returns the results of a curve for a row, and the lanes whose results are in doubt.
+/// Returns the two ends of the interval around the value of the series. The function rounds each end to a single.
 #[inline(always)]
 fn near_row<W: Wide, C: Curve>(wide: W, source: &[u32; LANES]) -> ([u32; LANES], u64) {
     let (mut result, mut doubts) = ([0; LANES], [0; LANES]);

@@ -108,7 +108,7 @@ impl Runner<'_> {
     }
 
     /// Runs a fetch instruction for the lanes `lanes`. If the instruction traps or accesses memory out of bounds, this
-    /// function has no effect and returns `false`. In this case, the reference interpreter must run the instruction.
+    /// function changes nothing and returns `false`. The reference interpreter must then run the instruction.
     #[inline(always)]
     fn fetching<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> bool {
         let lanes = if fetching.whole_quad { wave.whole_quads(lanes) } else { lanes };
@@ -282,7 +282,7 @@ fn select(texture: &Texture, values: &mut Values) {
     }
 }
 
-/// Runs SAMPLE and its variants on rows, as `Wave::read_texture` does for each lane.
+/// Runs SAMPLE and its variants on rows. `Wave::read_texture` computes the same result for each lane.
 fn sample_rows<W: Wide>(
     wide: W,
     sample: &Sample,

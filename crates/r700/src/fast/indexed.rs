@@ -67,7 +67,7 @@ impl Body for ReadByRow {
             let register = if register < lanes.tables.indexed { register } else { 0 };
             places[lane] = size_of::<Row<LANES>>() as u32 * (register << 2 | chan) + 4 * lane as u32;
         }
-        // SAFETY: nothing changes the rows while the slice exists.
+        // SAFETY: no code changes the rows while the slice exists.
         let rows = unsafe { &*lanes.frame.bytes() };
         let (eight, mut words) = (wide.eight(), [0; LANES]);
         for (words, places) in words.as_chunks_mut().0.iter_mut().zip(places.as_chunks().0) {

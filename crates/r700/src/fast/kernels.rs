@@ -1,8 +1,9 @@
-//! The table of the opcodes that have kernels for whole rows. Each kernel has variants for the modifiers of an
-//! instruction. The table also contains, for each of these opcodes, the operation in compiled code.
+//! The table of the opcodes that have kernels for whole rows. A kernel has variants for the modifiers of an
+//! instruction. For each opcode, the table also contains the operation in compiled code.
 //!
-//! Each kernel computes a function of [`crate::lane`] on rows. Opcodes that are not in the table below are rare and run
-//! lane by lane in [`super::bodies::General`]. Tests in this folder compare every kernel with its lane function.
+//! A kernel computes a function of [`crate::lane`] on rows. Opcodes that are not in the table are rare.
+//! [`super::bodies::General`] runs these opcodes lane by lane. Tests in this folder compare every kernel with its lane
+//! function.
 
 use std::marker::PhantomData;
 
@@ -44,7 +45,7 @@ type Emit = fn(&mut Rows, [Value; 3]) -> Value;
 pub(super) enum Emitter {
     /// Computes a float. OMOD and CLAMP apply to the result.
     Float(Emit),
-    /// Selects one of the sources without changing the bits of this source. OMOD and CLAMP apply to the result.
+    /// Returns a source with unchanged bits. OMOD and CLAMP apply to the result.
     Choice(Emit),
     /// Computes bits from floats.
     Compare(Emit),
@@ -56,10 +57,10 @@ pub(super) enum Emitter {
 
 /// The table of opcodes.
 ///
-/// A row of `kernels` contains the kind of the operands, the opcodes, and their kernel. A kernel always has a lane
-/// function. A kernel may also have a faster function for usual rows, and an emitter for compiled code. A row of
-/// `tests` contains a PRED_SET*, the KILL* with the same test, the test and its emitter. A row of `curves` contains a
-/// transcendental function.
+/// A row of `kernels` contains the kind of the operands, the opcodes, and the kernel of these opcodes. A kernel always
+/// has a lane function. A kernel may also have a faster function for usual rows, and an emitter for compiled code. A
+/// row of `tests` contains a PRED_SET*, the KILL* with the same test, the test, and the emitter of the test. A row of
+/// `curves` contains a transcendental function.
 macro_rules! opcodes {
     (
         kernels { $(
@@ -134,8 +135,8 @@ pub(super) fn product(a: u32, b: u32) -> u32 {
     lane::flush((number(a) * number(b)).to_bits())
 }
 
-/// Multiplies. If a factor is zero, the product is zero. If the product is a NaN, this function returns the NaN, and
-/// the lane function then recomputes the result.
+/// Multiplies two factors. If a factor is zero, the product is zero. If the product is a NaN, the function returns the
+/// NaN. The lane function then recomputes the result.
 #[inline(always)]
 pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
     let product = product(a, b);
@@ -146,9 +147,9 @@ pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
 /// 2^31
 const HALF_RANGE: f32 = 2_147_483_648.0;
 
-/// Returns the integer part of a number whose absolute value is less than 2^31, and 0 for other numbers. Also returns
-/// whether the absolute value is less than 2^31. This conversion takes one host instruction. A saturating conversion
-/// would take several host instructions.
+/// Returns the integer part of a number, and whether the absolute value of the number is less than 2^31. If the
+/// absolute value is 2^31 or more, the returned integer is 0. This conversion takes one host instruction. A saturating
+/// conversion would take several host instructions.
 #[inline(always)]
 fn integer_part(x: f32) -> (u32, bool) {
     let inside = x.abs() < HALF_RANGE;
@@ -167,8 +168,8 @@ fn whole(a: u32) -> u32 {
     if inside { part } else { beyond }
 }
 
-/// Computes [`lane::flt_to_uint`] for rows. If a number is 2^31 or more, this function converts the excess over 2^31
-/// and sets the highest bit.
+/// Computes [`lane::flt_to_uint`] for rows. If a number is 2^31 or more, the function subtracts 2^31, converts the
+/// difference, and sets the highest bit.
 #[inline(always)]
 fn whole_unsigned(a: u32) -> u32 {
     let x = number(a);
@@ -183,7 +184,7 @@ fn whole_unsigned(a: u32) -> u32 {
 /// from the quotient to the next integer above the quotient. So the integer part is exact.
 #[inline(always)]
 fn recip_uint(a: u32) -> u32 {
-    /// 2^52. If 2^52 is added to a smaller number, the lowest bits of the sum contain the number as an integer.
+    /// 2^52. Let x be a smaller number. The lowest bits of the sum 2^52 + x contain x as an integer.
     const ROUND: f64 = 4_503_599_627_370_496.0;
     let quotient = (f64::from(u32::MAX) / f64::from(a)).floor();
     if a == 0 { u32::MAX } else { (quotient + ROUND).to_bits() as u32 }
@@ -310,8 +311,8 @@ opcodes! {
     }
 }
 
-/// Runs a kernel for every lane. `MODIFIED`: whether some source has abs or neg. `FINISH`: whether a factor (OMOD) or
-/// CLAMP applies.
+/// Runs a kernel for every lane. `MODIFIED`: whether some source has abs or neg. `FINISH`: whether the kernel
+/// multiplies its result by a factor (OMOD) or applies CLAMP.
 struct Lanewise<K, const MODIFIED: bool, const FINISH: bool>(PhantomData<K>);
 
 impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, MODIFIED, FINISH> {
@@ -443,8 +444,8 @@ fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     Some(match (shape.modified, shape.finish) {
         (false, false) => handler::<Lanewise<K, false, false>>(level),
         (true, false) => handler::<Lanewise<K, true, false>>(level),
-        // Instructions with a factor or CLAMP are rare. So the same kernel runs such instructions with and without abs
-        // or neg.
+        // Instructions with a factor or CLAMP are rare. For these instructions, the table has only one kernel. This
+        // kernel runs instructions with and without abs or neg.
         (_, true) => handler::<Lanewise<K, true, true>>(level),
     })
 }

@@ -1,7 +1,7 @@
 //! Operations on whole rows. This module defines the state and the operands of operations. The module compiles each
 //! operation body once for each instruction set level of the host.
 //!
-//! A [`Body`] is written once in Rust, as loops over all lanes without branches. A [`handler`] is a body compiled for a
+//! A [`Body`] is Rust source: a loop over all lanes, without branches. A [`handler`] is a body that is compiled for one
 //! [`Level`]. Lowering determines the rows that an operation reads and writes.
 
 use reconverge_simt::guarded::Guarded;
@@ -25,7 +25,7 @@ pub(super) const FALSE: u8 = 2;
 /// Position of a row. Rows are registers, clause temporaries, PV and PS, intermediate results, and constants.
 pub(super) type Place = reconverge_simt::place::Place<LANES>;
 
-/// Operands of an operation. The body of the operation determines which of these operands the operation uses.
+/// Operands of an operation. The body of the operation may ignore some of these operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) run: Handler,
@@ -35,7 +35,8 @@ pub(super) struct Operation {
     pub(super) keep: [u32; 3],
     /// SRC_NEG: for each source, a mask of the bits to flip.
     pub(super) flip: [u32; 3],
-    /// Factor by which the result is multiplied: the factor of OMOD or of a MULADD, or 1.0 if there is no factor.
+    /// The factor of OMOD or of a MULADD. The operation multiplies its result by this factor. Without a factor, the
+    /// field is 1.0.
     pub(super) factor: f32,
     /// CLAMP.
     pub(super) clamp: bool,
@@ -60,9 +61,10 @@ pub(super) struct Tables {
     pub(super) indexed: u32,
     /// Constants that an index selects.
     pub(super) constants: Vec<Constants>,
-    /// For each instruction that runs lane by lane: the meaning of the instruction, and the factor to apply after OMOD.
+    /// For each instruction that runs lane by lane, the meaning of the instruction, and the factor that applies after
+    /// OMOD.
     pub(super) generals: Vec<(Meaning, f32)>,
-    /// Operands of operations over the four vector slots: src0 of slots x to w, then src1 of slots x to w.
+    /// Operands of operations over the four vector slots. An entry has src0 of slots x to w, then src1 of slots x to w.
     pub(super) across: Vec<[Across; 8]>,
 }
 
@@ -90,8 +92,8 @@ pub(super) enum Bank {
 /// The position of a constant. A constant outside its bank is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uniform {
-    /// ALT_CONST: whether the constant belongs to the other stage (vertex or pixel) instead of the stage of the
-    /// program.
+    /// ALT_CONST. If this field is set, a vertex program reads a constant of the pixel stage, and a pixel program reads
+    /// a constant of the vertex stage.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     /// Number of the dword or entry.
@@ -116,8 +118,8 @@ impl Uniform {
 /// bank is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
-    /// ALT_CONST: whether the constants belong to the other stage (vertex or pixel) instead of the stage of the
-    /// program.
+    /// ALT_CONST. If this field is set, a vertex program reads constants of the pixel stage, and a pixel program reads
+    /// constants of the vertex stage.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
     pub(super) first: i32,
@@ -217,14 +219,14 @@ impl Lanes<'_> {
     }
 }
 
-/// The compiled code of an operation. This code was compiled for an instruction set level. Calling the code is sound
-/// only on a processor that supports this level.
+/// The compiled code of an operation for one instruction set level. A call of the code is sound only on a processor
+/// that supports this level.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
 /// Computation of an operation on rows.
 pub(super) trait Body {
     /// Runs the operation. Implementations are branch-free loops over all lanes. Each implementation is
-    /// `#[inline(always)]`, so that the compiler compiles the implementation for the level of the caller.
+    /// `#[inline(always)]`. So the compiler compiles the implementation for the level of the caller.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 

@@ -47,14 +47,14 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// The state of one wavefront on the reference interpreter and its state on the fast engine.
+/// One wavefront with two states: the state on the reference interpreter, and the state on the fast engine.
 struct Pair<'a> {
     reference: Wave,
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
-    /// Whether compiled code may end inside a clause. If compiled code ends inside a clause, lockstep compares only the
-    /// registers. The fast engine then continues with a copy of the reference interpreter's wavefront.
+    /// Whether compiled code may end inside a clause. After such an end, lockstep compares only the registers. The fast
+    /// engine then continues with a copy of the reference interpreter's wavefront.
     cut: bool,
 }
 
@@ -154,8 +154,8 @@ mod tests {
     use crate::launch::{Launch, Stage};
     use crate::text::assemble;
 
-    /// The program has a clause of one run, a clause of several runs, control flow, and instructions that the reference
-    /// interpreter runs.
+    /// The program has a clause of one run, a clause of several runs, and control flow. The program also has
+    /// instructions that the reference interpreter runs.
     const SOURCE: &str =
         "ALU_PUSH_BEFORE:\n 0 x: MOV R0.x, 1.0\n 1 x: PRED_SETGT _.x, R0.x, 0 UPDATE_EXEC_MASK
         JUMP: ADDR(@on) POP_CNT(1)\n@on:\nALU:\n 2 x: KILLGT _.x, 0, R0.x\n 3 y: MOV R0.y, R0.x
@@ -185,8 +185,8 @@ mod tests {
         });
     }
 
-    /// Runs a program in lockstep and calls `change` on the fast engine's wavefront before the first clause is
-    /// compared. Returns the difference that lockstep reports.
+    /// Runs a program in lockstep. Before lockstep compares the first clause, the function calls `change` on the fast
+    /// engine's wavefront. Returns the difference that lockstep reports.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
             let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(fast)));

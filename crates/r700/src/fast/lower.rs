@@ -1,18 +1,18 @@
 //! Lowers decoded code to operations. The operands of instructions become rows. The slots of a group become an ordered
-//! list of operations. Lowering also computes in advance what each execution of a group adds to the counts.
+//! list of operations. Lowering also computes the counts that each execution of a group adds.
 //!
 //! | module | lowers |
 //! |---|---|
 //! | this file | clauses, which consist of runs of groups |
-//! | `plan` | nothing; decides which groups are lowered, and when PV and PS need separate rows |
+//! | `plan` | nothing. Selects the groups to lower, and the groups that need separate rows for PV and PS |
 //! | `group` | the operations of a group, and their order |
 //! | `fetch` | fetch clauses: texture instructions with their samplers |
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Groups that use global registers, MOVA_GPR_INT or doubles are rare, so they are not lowered. Groups that certainly
-//! trap in strict mode are not lowered either. The reference interpreter runs these groups. The reference interpreter
-//! also runs a group if the group indexes a register that does not exist.
+//! The lowering skips groups that use global registers, MOVA_GPR_INT or doubles, because these groups are rare. The
+//! lowering also skips groups that certainly trap in strict mode. The reference interpreter runs the skipped groups.
+//! The reference interpreter also runs a group that indexes a register that does not exist.
 
 mod fetch;
 mod group;
@@ -49,7 +49,7 @@ use crate::words::{CfInst, Op2};
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) work: Work,
-    /// Maximum number of instructions that the node issues, including the instructions in groups. The node runs only if
+    /// Maximum number of instructions that the node issues. The instructions in groups count too. The node runs only if
     /// the instruction budget is at least this number.
     pub(super) most: u32,
     /// END_OF_PROGRAM.
@@ -91,14 +91,14 @@ pub(super) struct Clause {
     pub(super) first_group: u32,
     /// Runs of the clause, as indices into the program's runs.
     pub(super) runs: Range<u32>,
-    /// Whether the whole clause state must be reset at the start of the clause. The reset is necessary if the reference
+    /// Whether the start of the clause must reset the whole clause state. The reset is necessary if the reference
     /// interpreter runs some group, or if some group reads a PV or PS that the clause has not written.
     pub(super) whole_state: bool,
-    /// Whether some operand of the clause uses aL. Outside every DX9 loop, aL does not exist. If this field is set, the
-    /// reference interpreter runs the clause outside every DX9 loop in strict mode.
+    /// Whether some operand of the clause uses aL. aL exists only inside DX9 loops. If this field is set, the reference
+    /// interpreter runs the clause outside of DX9 loops in strict mode.
     pub(super) loop_index: bool,
-    /// The run of the clause, if the clause has only one run and the fast engine executes this run for the active
-    /// lanes. Otherwise `None`.
+    /// The run of the clause. If the clause has several runs, or if the fast engine does not execute the run for the
+    /// active lanes, the field is `None`.
     pub(super) single: Option<Groups>,
 }
 
@@ -116,7 +116,7 @@ pub(super) enum Template {
         /// Whether the opcode is DOT4_IEEE instead of DOT4.
         ieee: bool,
     },
-    /// Computes two sets of lanes: the lanes whose predicate is true, and the lanes whose predicate is false.
+    /// Computes the set of lanes whose predicate is true and the set of lanes whose predicate is false.
     Sets,
     /// Reads a register relative to AR.
     Indexed,
@@ -133,7 +133,7 @@ struct Made {
     group: u32,
 }
 
-/// A run: consecutive groups of a clause that run for the same lanes.
+/// A run: consecutive groups of a clause. All groups of the run execute for the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     /// Index of the run's first group among the program's groups.
@@ -146,8 +146,8 @@ pub(super) struct Groups {
     pub(super) operations: Range<u32>,
     /// Whether this run is a single group that the reference interpreter runs.
     pub(super) by_reference: bool,
-    /// Checks for registers that must exist. If one of these registers does not exist, the reference interpreter runs
-    /// the group. A run with checks has only one group.
+    /// The checks whether registers exist. If a check fails, the reference interpreter runs the group. A run with
+    /// checks has only one group.
     pub(super) checks: Vec<Check>,
     /// Whether the last group updates the execute mask.
     pub(super) masks: bool,
@@ -155,17 +155,17 @@ pub(super) struct Groups {
     pub(super) kills: bool,
 }
 
-/// Data about a group: what each execution adds to the counts, and what the reference interpreter needs in order to run
+/// Data about a group: the counts that each execution adds, and the data that the reference interpreter needs to run
 /// the group.
 #[derive(Clone, Debug)]
 pub(super) struct GroupInfo {
-    /// Opcodes of the group, for the counts. The list is empty if the reference interpreter runs the group, because
-    /// that interpreter counts the opcodes itself.
+    /// Opcodes of the group, for the counts. If the reference interpreter runs the group, this list is empty. The
+    /// reference interpreter counts the opcodes without this list.
     pub(super) opcodes: Vec<&'static Opcode>,
     pub(super) rules: Vec<Rule>,
     /// For each slot, whether the previous group has defined the slot's PV or PS.
     pub(super) defined: [bool; PREVIOUS],
-    /// For each of AR.x to AR.w, whether an earlier group of the clause has defined this component.
+    /// For each of AR.x to AR.w, whether an earlier group of the clause has written this component of AR.
     pub(super) address: [bool; 4],
     /// Whether a PRED_SET* of an earlier group has written the predicate.
     pub(super) predicate_written: bool,
@@ -199,7 +199,7 @@ pub(super) struct Lowered {
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
-    /// Number of rows that are registers. After a clause, only these rows hold results.
+    /// Number of rows that are registers. The other rows have no valid data after a clause.
     pub(super) registers: usize,
     /// Rows of AR.x to AR.w.
     pub(super) address: [Place; 4],
@@ -222,8 +222,8 @@ impl Lowered {
     }
 }
 
-/// Number of intermediate rows. Five rows hold results of a group until the end of the group, and one row receives
-/// results that no operation reads. In the layout, the rows of AR come after the intermediate rows.
+/// Number of intermediate rows. Five rows keep results of a group until the end of the group. One row receives results
+/// that no operation reads. In the layout, the rows of AR come after the intermediate rows.
 const INTERMEDIATE: usize = 6;
 
 /// Lowers a program and its fetch program for an environment. [`Environment::lowers_alike`] lists the parts of the
@@ -300,8 +300,8 @@ struct Lowering<'a> {
 #[derive(Clone, Copy, Default)]
 struct Before {
     defined: [bool; PREVIOUS],
-    /// For each of PV and PS: the register that has the same value as PV or PS in every lane that runs the next group.
-    /// If no register has this value, the entry is `None`.
+    /// For each of PV and PS, the register with the same value. The values must be the same in every lane that runs the
+    /// next group. If no such register exists, the entry is `None`.
     register: [Option<Place>; PREVIOUS],
     /// For each of AR.x to AR.w, whether the clause has defined this component.
     address: [bool; 4],
@@ -398,8 +398,8 @@ impl Lowering<'_> {
                     || read().any(|(op, source)| source.rel && by_mode(op))
                     || group.ops.iter().any(|op| op.dst_rel && by_mode(op));
                 if ways[number] == Way::Checked {
-                    // An indexed write may change the registers that hold the same values as PV and PS. So the group
-                    // reads PV and PS from separate rows.
+                    // PV and PS have the values of some registers. An indexed write may change these registers. So the
+                    // group reads PV and PS from separate rows.
                     before.register = [None; PREVIOUS];
                 }
                 self.group(clause, group, &before, wanted[number]);

@@ -1,6 +1,6 @@
 //! Runs vertex fetches, memory reads, accesses to the local data share, exports and memory exports on whole rows.
 //!
-//! If an access is out of bounds, these functions have no effect, and the reference interpreter runs the instruction.
+//! If an access is out of bounds, the functions change nothing, and the reference interpreter runs the instruction.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -20,7 +20,8 @@ use crate::words::{DsrMux, MemDsrDword1, MemDswDword1};
 impl Runner<'_> {
     // The methods that run instructions of fetch clauses.
 
-    /// Runs a vertex fetch. For elements outside the buffer, returns the same data as the reference interpreter.
+    /// Runs a vertex fetch. For elements outside the buffer, the function returns the same data as the reference
+    /// interpreter.
     #[inline(always)]
     pub(super) fn vertex<W: Wide>(
         &mut self,
@@ -224,7 +225,7 @@ impl Runner<'_> {
         true
     }
 
-    // The methods that run exports. They return `false` or `None` if the reference interpreter must run the
+    // The methods that run exports. A method returns `false` or `None` if the reference interpreter must run the
     // instruction.
 
     /// Runs EXPORT or EXPORT_DONE.
@@ -333,7 +334,8 @@ impl Runner<'_> {
     }
 }
 
-/// If a row has the same word in all lanes of `lanes`, returns this word. Otherwise returns `None`.
+/// Returns the word of a row if the row has the same word in all lanes of `lanes`. Otherwise, the function returns
+/// `None`.
 #[inline(always)]
 fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     let first = row[lanes.lowest()?.index()];
@@ -342,7 +344,7 @@ fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     (differing == 0).then_some(first)
 }
 
-/// Returns, for each component, whether some destination receives this component.
+/// For each component, returns whether some destination receives the component.
 #[inline(always)]
 fn wanted(dst: &Targets) -> [bool; 4] {
     let mut wanted = [false; 4];

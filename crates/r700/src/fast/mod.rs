@@ -1,10 +1,10 @@
-//! The fast engine. The engine works on whole rows of lanes. If a decision cannot change within a launch, the engine
-//! makes this decision only once.
+//! The fast engine. An operation of this engine computes a whole row of lanes. The engine makes a decision only once if
+//! the decision cannot change within a launch.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | `lower` | lowers clauses and their groups to operations |
-//! | `lanes` | operations, and the rows and lanes on which they work |
+//! | `lanes` | the operations, and the rows and lanes that operations read and write |
 //! | `kernels`, `curves`, `bodies` | the operations |
 //! | `nodes` | emits the computations of compiled code |
 //! | `indexed` | operands and destinations that are indexed by AR or aL |
@@ -16,14 +16,14 @@
 //! | `compiled` | compiles a program to linked host code, and runs this code |
 //! | `run` | runs wavefronts, in compiled code if possible |
 //! | `parallel` | distributes wavefronts to threads |
-//! | `lockstep` | runs each wavefront on both engines and compares them |
+//! | `lockstep` | runs each wavefront on both engines and compares the results |
 //!
 //! The engine shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter. The
 //! two engines produce the same exports, memory, counts and traps. The reference interpreter runs the instructions that
 //! the fast engine does not implement.
 
-// Three kinds of code in this module are unsafe: calls of code that was compiled for an instruction set level,
-// unchecked accesses to rows, and results that are written in place. Each unsafe block states why the block is sound.
+// This module has three kinds of unsafe code: calls of code that was compiled for an instruction set level, unchecked
+// accesses to rows, and functions that write results in place. Each unsafe block states why the block is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -76,8 +76,8 @@ pub(crate) struct Fast {
     /// Whether the program or its fetch program accesses the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
-    /// A wavefront that has ended, and the counts of this wavefront. A later launch reuses the wavefront and the
-    /// counts. The wavefront refers to `idle` instead of the launch in which the wavefront ran.
+    /// An ended wavefront, and the counts of the wavefront. A later launch reuses the wavefront and the counts. The
+    /// wavefront has a reference to `idle` instead of a reference to its launch.
     spare: Spare<(Box<Wave>, Counts)>,
     /// A launch without lanes.
     idle: Arc<Launch>,
@@ -128,30 +128,31 @@ impl Fast {
         (wave, counts)
     }
 
-    /// Stores an ended wavefront and the counts of its launch for reuse by a later launch.
+    /// Stores an ended wavefront and the counts of its launch. A later launch reuses the wavefront and the counts.
     fn keep(&self, mut wave: Box<Wave>, counts: Counts) {
         // The wavefront no longer refers to its launch, because the launch's inputs may be large.
         wave.launch = self.idle.clone();
         self.spare.keep((wave, counts));
     }
 
-    /// Returns the program as straight-line code. Returns `None` if the program is not straight-line code, or if this
-    /// launch cannot run straight-line code. Usually, compiled code is faster than the straight-line path. Compiled
-    /// code is slower if the results have one list per component ([`Launch::by_column`]), because the control flow of
+    /// Returns the program as straight-line code. The function returns `None` if the program is not straight-line code,
+    /// or if this launch cannot run straight-line code. Usually, compiled code is faster than the straight-line path.
+    /// If the results have one list per component ([`Launch::by_column`]), compiled code is slower. The control flow of
     /// compiled code then takes most of the time.
     fn straight(&self, origin: &Origin) -> Option<&Straight> {
         let fits = origin.launch.by_column || !self.is_compiled();
         self.straight.as_deref().filter(|straight| fits && straight.fits(origin))
     }
 
-    /// Replaces all rows after the registers, PV and PS of a wavefront by the rows that operations need.
+    /// Keeps the rows of a wavefront that are registers, PV and PS. Replaces all rows after these rows by the rows that
+    /// operations need.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
         wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
         wave.registers.extend_from_slice(&self.lowered.room);
         self.set_uniforms(wave);
     }
 
-    /// Fills the rows of the environment's constants with the values of these constants.
+    /// Writes the values of the environment's constants to the rows of these constants.
     fn set_uniforms(&self, wave: &mut Wave) {
         let Wave { registers, launch, .. } = wave;
         for (uniform, place) in &self.lowered.uniforms {
@@ -159,16 +160,16 @@ impl Fast {
         }
     }
 
-    /// Returns whether a wavefront may see what earlier wavefronts have written to the scatter buffer, global registers
-    /// or local data share.
+    /// Returns whether a wavefront may read data of earlier wavefronts from the scatter buffer, from global registers
+    /// or from the local data share.
     pub(crate) fn shares(&self, simd: &Simd) -> bool {
         self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }
 }
 
-/// Runs a launch on this engine. The outcome of the launch replaces `outcome`. The engine notifies the observer of
-/// issued instructions, and of changes of the masks and of the stack. The events of one wavefront come before the
-/// events of the next wavefront.
+/// Runs a launch on this engine. The outcome of the launch replaces `outcome`. The observer gets events about issued
+/// instructions, changes of the masks, and changes of the stack. All events of one wavefront come before all events of
+/// the next wavefront.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,
@@ -180,7 +181,7 @@ pub(crate) fn run<O: Observer>(
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let reports = origin.launch.reports;
     if together && !O::ENABLED && !fast.shares(simd) {
-        // A few wavefronts run before all other wavefronts. The exports of the first wavefronts show which export
+        // The first wavefronts run before all other wavefronts. The exports of the first wavefronts show which export
         // targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
         let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;

@@ -1,11 +1,10 @@
 //! Functions that emit computations of compiled code. The emitted code returns the same results as the functions of
 //! [`crate::lane`]. The table in `kernels` selects the functions for each operation.
 //!
-//! The host processor treats denormal operands as zeros, but does not turn denormal results into zeros.
-//! [`Rows::settle`] turns denormal results into zeros before code reads the bits of a result. If an operand is a NaN,
-//! the host and the emulated machine return the same result: the first NaN operand, quieted. If no operand is a NaN and
-//! the result is a NaN, the host's NaN has another sign than the emulated machine's NaN. The emitted code replaces such
-//! a NaN.
+//! The host processor treats denormal operands as zeros, but does not turn denormal results into zeros. Before code
+//! reads the bits of a result, [`Rows::settle`] turns denormal results into zeros. If an operand is a NaN, both the
+//! host and the emulated machine return the first NaN operand, quieted. If only the result is a NaN, the host's NaN and
+//! the emulated machine's NaN have different signs. The emitted code replaces such a NaN.
 
 use reconverge_jit::{One, Rows, Two, Value, predicate};
 
@@ -43,7 +42,7 @@ pub(super) fn product(rows: &mut Rows, a: Value, b: Value) -> Value {
     float(rows, product, [a, b])
 }
 
-/// Returns the product. If a factor is zero, the product is +0, whatever the other factor is.
+/// Returns the product. If at least one factor is zero, the product is +0.
 pub(super) fn legacy_product(rows: &mut Rows, a: Value, b: Value) -> Value {
     let product = product(rows, a, b);
     let zero = rows.word(0);

@@ -1,9 +1,10 @@
 //! Distributes wavefronts to the threads of the host in batches, and merges the results of the batches.
 //!
-//! If an earlier wavefront has exported to a target, the target has a list with an entry for every lane of the launch.
-//! Threads write later exports to this target directly to the list. All other results are small or rare. Each batch
-//! collects these other results in a separate outcome. At the end, the engine adds these outcomes to the outcome of the
-//! launch, in the order of the batches. Therefore the results do not depend on which thread runs a batch.
+//! A target of an earlier wavefront's export has a list. The list has an entry for every lane of the launch. Threads
+//! write later exports to this target directly to the list. All other results are small or rare. Each batch collects
+//! its other results in a separate outcome. At the end, the engine adds the outcomes of the batches to the outcome of
+//! the launch, in the order of the batches. Therefore the results do not depend on the assignment of batches to
+//! threads.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
@@ -24,8 +25,8 @@ use crate::wave::{Origin, Starts, Wave};
 /// Number of wavefronts in a batch.
 pub(super) const BATCH: usize = 16;
 
-/// Number of wavefronts that run before all other wavefronts. After these wavefronts have run, most export targets are
-/// known.
+/// Number of wavefronts that run first, before the threads start. The exports of these wavefronts create most export
+/// targets.
 pub(super) const FIRST: usize = 4;
 
 /// Outputs of a batch, as slices of the lists for all lanes.

@@ -1,8 +1,7 @@
 //! Determines the registers whose initial values a program may read.
 //!
-//! Before the first instruction that may change the execute mask, all lanes run every instruction. If one of these
-//! instructions writes a register before any instruction reads the register, the initial value of the register does not
-//! matter.
+//! All lanes run every instruction that comes before the first change of the execute mask. If such an instruction
+//! writes a register and no earlier instruction reads the register, the initial value of the register does not matter.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::uses::{GLOBAL, R, uses};
 use crate::wave::ReadRows;
 use crate::words::CfInst;
 
-/// Returns the rows that a program and its fetch program may read before these programs have written the rows.
+/// Returns the rows that a program or its fetch program may read before either program has written the rows.
 pub(super) fn read_at_start(
     lowered: &Lowered,
     (code, fetch_code): (&Code, Option<&Arc<Code>>),
@@ -52,7 +51,7 @@ fn rows(slot: Slot, environment: &Environment) -> Vec<usize> {
     }
 }
 
-/// Returns the rows that all lanes of a whole wavefront write before any lane may read these rows.
+/// Returns the rows that an instruction writes in all lanes of a whole wavefront before any lane may read the rows.
 fn written_first(lowered: &Lowered, uses: &UsesAt, environment: &Environment) -> BTreeSet<usize> {
     let (mut fresh, mut read) = (BTreeSet::new(), BTreeSet::new());
     let (_, nodes) = lowered.program(false);

@@ -49,8 +49,8 @@ impl<O: Observer> Task for Run<'_, '_, O> {
 }
 
 impl Runner<'_> {
-    /// Runs a wavefront for up to `most` instructions. Unless the wavefront has ended, runs at least one instruction. A
-    /// later call continues the wavefront. `fast` is the program of the runner.
+    /// Runs a wavefront for at most `most` instructions. If the wavefront has not ended, the function runs at least one
+    /// instruction. A later call continues the wavefront. `fast` is the program of the runner.
     ///
     /// # Errors
     /// Returns an error if the program traps.

@@ -1,7 +1,7 @@
 //! The runner of the fast engine. The runner runs clauses in order, and runs the control flow between the clauses.
 //!
-//! The runner's state is the [`Wave`] of the reference interpreter, so the runner or the reference interpreter can
-//! continue after any instruction. While operations run, the registers are in [`Lanes`].
+//! The state of the runner is the [`Wave`] of the reference interpreter. So after any instruction, the runner or the
+//! reference interpreter can run the next instruction. While operations run, the registers are in [`Lanes`].
 
 use reconverge_simt::level::Task;
 use reconverge_simt::observe::together;
@@ -58,7 +58,7 @@ impl Task for Export<'_, '_> {
 impl<'a> Runner<'a> {
     /// Creates a runner for wavefronts of launches in an environment. The runner adds its counts to `counts`.
     pub(super) fn new(fast: &'a Fast, environment: &'a Environment, counts: Counts) -> Self {
-        // SAFETY: this runner runs only operations that were lowered with this layout.
+        // SAFETY: this runner runs only operations that were lowered for this layout.
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
         let lanes = Lanes {
             frame,
@@ -112,11 +112,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Exchanges the rows of a wavefront with the rows of the runner. The first call moves the wavefront's rows to the
-    /// runner, and the second call moves these rows back to the wavefront.
+    /// runner. The second call moves the same rows back.
     #[inline(always)]
     fn swap_rows(&mut self, wave: &mut Wave) {
-        // SAFETY: operations run only between the start and the end of `run`, while the runner holds the rows. At other
-        // times, the wavefront holds the rows, and only the reference interpreter runs.
+        // SAFETY: operations run only between the start and the end of `run`. During that time, the runner has the
+        // rows. At other times, the wavefront has the rows, and only the reference interpreter runs.
         unsafe { self.lanes.frame.swap(&mut wave.registers) };
     }
 
@@ -129,8 +129,8 @@ impl<'a> Runner<'a> {
         result
     }
 
-    /// Runs a wavefront until its instruction count, including `issued`, reaches `end_at`, or until compiled code can
-    /// continue. In the second case, returns the node at which compiled code continues.
+    /// Runs a wavefront until its instruction count plus `issued` reaches `end_at`, or until compiled code can
+    /// continue. In the second case, the function returns the node at which compiled code continues.
     ///
     /// `node_at` returns the node of compiled code that begins at a control-flow instruction. `node_at` returns `None`
     /// if the remaining budget or the flow state does not allow the node to run. If the observer is notified of events,
@@ -376,8 +376,8 @@ impl<'a> Runner<'a> {
         Ok(lanes)
     }
 
-    /// Ends a clause. `pc` is the address of the instruction that ends the clause, and `active` are the lanes that run
-    /// this instruction.
+    /// Ends a clause. `pc` is the address of the instruction that ends the clause. The lanes `active` run this
+    /// instruction.
     #[inline(always)]
     fn leave<O: Observer>(
         &mut self,
@@ -507,8 +507,8 @@ impl<'a> Runner<'a> {
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {
-                // Only the last group of a run can change the flow of lanes. So one notification reports to the
-                // observer that all groups of the run were issued.
+                // Only the last group of a run can change the flow of lanes. So the observer gets one notification for
+                // all groups of the run.
                 observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
             }
             if O::PATHS {
@@ -532,7 +532,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Runs and counts the operations of a clause that consists of one run of groups ([`Groups`]).
+    /// Runs and counts the operations of a clause with only one run of groups ([`Groups`]).
     #[inline(always)]
     pub(super) fn run_single(&mut self, clause: &Clause, run: &Groups, active: Mask) {
         self.counts.runs[clause.runs.start as usize] += 1;
@@ -548,7 +548,8 @@ impl<'a> Runner<'a> {
     fn execute(&mut self, operations: &[Operation], lanes: Mask) {
         self.lanes.sets[usize::from(ACTIVE)] = lanes;
         for operation in operations {
-            // SAFETY: the operations were lowered for the level of this code, and the processor supports this level.
+            // SAFETY: the lowering created the operations for the level of this code. The processor supports this
+            // level.
             unsafe { (operation.run)(&mut self.lanes, operation) };
         }
     }
@@ -605,8 +606,8 @@ impl<'a> Runner<'a> {
 }
 
 /// Executes an instruction that only changes the flow of lanes. For frequent instructions, this function contains a
-/// direct call, so that the compiler can inline the called function. For all other instructions, this function calls
-/// the step in the table of instructions.
+/// direct call. The compiler can inline such a call. For all other instructions, this function calls the function in
+/// the table of instructions.
 #[inline(always)]
 pub(super) fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {

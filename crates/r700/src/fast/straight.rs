@@ -1,10 +1,9 @@
-//! Runs straight-line programs. Each wavefront of a launch runs the same list of clauses and exports, without control
-//! flow.
+//! Runs straight-line programs. Each wavefront of a launch runs the same list of clauses and exports. The list has no
+//! control flow.
 //!
-//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. The
-//! engine copies inputs from the lists of the launch to rows, and results from rows to lists. Drawing a full-screen
-//! quad with a colour ramp in this way takes two thirds of the time of a run with control flow (Radeon HD 4870, an AMD
-//! EPYC, AVX2).
+//! All lanes of a straight-line program execute all instructions, so the counts are known before the program runs. The
+//! engine copies inputs from the lists of the launch to rows, and copies results from rows to lists. A full-screen quad
+//! with a colour ramp takes two thirds of the time of a run with control flow (Radeon HD 4870, an AMD EPYC, AVX2).
 
 use std::ops::Range;
 
@@ -32,8 +31,8 @@ pub(super) struct Straight {
     gradients: bool,
 }
 
-/// Returns the groups of an ALU clause that consists of one run of groups. Returns `None` for all other clauses. Also
-/// returns `None` if some active lane may not execute these groups or may not stay active.
+/// Returns the groups of an ALU clause with only one run of groups. For all other clauses, the function returns `None`.
+/// The function also returns `None` if some active lane may skip the groups or become inactive in the groups.
 pub(super) fn plain_groups(clause: &Clause) -> Option<&Groups> {
     let plain = clause.form == AluForm::ALU && !clause.whole_quad_mode && !clause.loop_index;
     let run = clause.single.as_ref().filter(|_| plain && !clause.whole_state)?;
@@ -46,8 +45,8 @@ pub(super) fn is_plain(control: &Control) -> bool {
 }
 
 impl Straight {
-    /// Returns the straight-line program. Returns `None` if the straight-line path cannot run some instruction, for
-    /// example because only some lanes may execute this instruction.
+    /// Returns the straight-line program. If the straight-line path cannot run some instruction, the function returns
+    /// `None`. An example is an instruction that only some lanes may execute.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
         let mut straight = Straight { nodes: Vec::new(), instructions: 0, gradients: false };
@@ -89,7 +88,8 @@ fn reads_gradients(lowered: &Lowered, clause: &Fetches) -> bool {
     )
 }
 
-/// Returns whether a fetch clause contains only texture instructions whose registers are the same in the whole launch.
+/// Returns whether a fetch clause contains only texture instructions. The registers of these instructions must not
+/// change within a launch.
 fn samples(lowered: &Lowered, clause: &Fetches) -> bool {
     let range = clause.first as usize..(clause.first + clause.count) as usize;
     lowered.fetches[range].iter().all(|info| {
@@ -201,7 +201,7 @@ fn put_columns(
     }
 }
 
-/// Stores exported components in a target whose list has one entry per lane.
+/// Stores exported components in a target. The list of the target has one entry for each lane.
 #[inline(always)]
 fn put_lanes<W: Wide>(
     wide: W,
@@ -236,9 +236,9 @@ fn put_lanes<W: Wide>(
 }
 
 impl Runner<'_> {
-    /// Runs the wavefront at `place`. Adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. The
-    /// caller need not [restart](Wave::restart) the wavefront before the call. If the last quad of the wavefront is
-    /// incomplete, this function has no effect and returns `false`.
+    /// Runs the wavefront at `place`. Adds the wavefront's results to an outcome of `lanes` lanes, in the same way as
+    /// [`Wave::add_to`]. The caller need not [restart](Wave::restart) the wavefront before the call. If the last quad
+    /// of the wavefront is incomplete, this function changes nothing and returns `false`.
     pub(super) fn run_straight(
         &mut self,
         straight: &Straight,

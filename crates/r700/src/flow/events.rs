@@ -9,15 +9,15 @@ use super::{AluForm, Flow};
 pub(crate) enum Changes {
     /// The step changes only the program counter.
     Nothing,
-    /// The step pushes one entry and changes nothing else.
+    /// The step only pushes one entry.
     Push,
     /// The step changes only the active lanes.
     Masks,
     /// The step can change every part.
     All,
-    /// The step executes a control-flow word. The step can change every part, but does not cause a divergence. Only
-    /// VALID_PIXEL_MODE lets such a word split the active lanes, and this split does not count as a divergence
-    /// (docs/r700.md, "Counts").
+    /// The step executes a control-flow word. The step can change every part of the flow state, but the lanes do not
+    /// diverge. A control-flow word splits the active lanes only with VALID_PIXEL_MODE. This split does not count as a
+    /// divergence (docs/r700.md, "Counts").
     Flow,
 }
 
@@ -29,7 +29,7 @@ impl AluForm {
     }
 
     /// Returns the parts of the flow state that [`Flow::alu_leave`] can change. If `decides` is set, the last group of
-    /// the clause changes the masks, and the result includes these changes.
+    /// the clause changes the masks. The returned parts include the parts that this group changes.
     #[inline(always)]
     pub(crate) fn changes_at_end(self, decides: bool) -> Changes {
         match self {
@@ -42,8 +42,8 @@ impl AluForm {
     }
 }
 
-/// A copy of the flow state before a step, limited to the parts that the events of the step need. Without an observer,
-/// the copy is [`Before::Nothing`].
+/// A copy of the flow state before a step. The copy contains only the parts that the events of the step need. If no
+/// observer exists, the copy is [`Before::Nothing`].
 pub(crate) enum Before {
     Nothing,
     Push,
@@ -133,8 +133,8 @@ impl Snapshot {
     }
 }
 
-/// Notifies the observer of the maximum stack depth so far. During an instruction that pops and pushes entries, the
-/// stack may be deeper than before and after the instruction.
+/// Notifies the observer of the maximum stack depth up to now. If an instruction pops and pushes entries, the stack may
+/// be deepest in the middle of the instruction.
 #[inline(always)]
 fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     if observer.wants_depths() {
@@ -148,7 +148,7 @@ fn kind_on_top(flow: &Flow) -> &'static str {
     flow.stack.last().map_or("", |entry| entry.kind())
 }
 
-/// Notifies the observer of lanes that diverge, and of lanes that become active again after they waited.
+/// Notifies the observer of two kinds of lanes: lanes that diverge, and waiting lanes that become active again.
 #[inline]
 fn announce_masks<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
     let after = flow.states.active;
@@ -159,7 +159,7 @@ fn announce_masks<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
     announce_added(before, flow, observer);
 }
 
-/// Notifies the observer of lanes that become active again after they waited.
+/// Notifies the observer of waiting lanes that become active again.
 #[inline]
 fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
     let after = flow.states.active;
@@ -169,8 +169,8 @@ fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
 }
 
 impl Flow {
-    /// Copies the field `ran` from `of`. This field contains the active lanes of the latest step that had active lanes.
-    /// Only observed steps update the field. So the fields of two engines may differ after steps without an observer.
+    /// Copies the field `ran` from `of`. `ran` contains the active lanes of the latest step that had active lanes. Only
+    /// observed steps update `ran`. So after steps without an observer, two engines may have different values in `ran`.
     pub(crate) fn take_last_active(&mut self, of: &Flow) {
         self.ran = of.ran;
     }
@@ -311,9 +311,9 @@ mod tests {
             flow.push_(&Control::to(9)).unwrap();
             before.announce(&mut flow, &mut deepest);
         }
-        // The first push needs three subentries: one subentry for the entry itself, and two extra subentries. The
-        // second push needs one more subentry. So both pushes fit in one entry of four subentries. Changes of masks
-        // alone do not need the stack.
+        // The first push needs three subentries: one subentry for the entry, and two extra subentries. The second push
+        // needs one more subentry. So both pushes fit in one entry of four subentries. A change of masks without a push
+        // needs no stack.
         assert_eq!(deepest.0, [1, 1]);
     }
 }

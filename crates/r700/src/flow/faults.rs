@@ -35,7 +35,7 @@ impl States {
 /// Number of bits in a loop's count. SQ_LOOP_CONST stores this count in its field COUNT.
 pub const TRIP_BITS: u32 = 12;
 
-/// Returns whether a loop counts its iterations. A DX10 loop without a limit does not count its iterations.
+/// Returns whether a loop counts its iterations. All loops count their iterations, except DX10 loops without a limit.
 fn counts(registers: &LoopRegisters) -> bool {
     registers.kind != LoopKind::Dx10 || registers.trip != 0
 }
@@ -46,8 +46,8 @@ impl Flow {
         self.states = self.states.with_active(lanes);
     }
 
-    /// Returns the mask `part` of a stack entry, or `None` if the entry does not have this part. `entry` is the number
-    /// of the entry, counted from the outermost entry.
+    /// Returns the mask `part` of a stack entry. If the entry does not have this part, the function returns `None`.
+    /// `entry` is the number of the entry, counted from the outermost entry.
     pub fn entry_mask(&self, entry: usize, part: Part) -> Option<Mask> {
         match (self.stack.get(entry)?, part) {
             (Entry::Branch { active, .. }, Part::Active) => Some(*active),
@@ -121,7 +121,7 @@ mod tests {
         flow.set_entry_mask(1, Part::Active, Mask(5));
         flow.pop(&Control::to(0).pop(1)).unwrap();
         assert_eq!(flow.active(), Mask(5));
-        // The loop does not count its iterations, so a fault cannot change a count.
+        // The loop does not count iterations, so no count exists that a fault could change.
         assert!(flow.trips().is_empty());
     }
 

@@ -1,14 +1,14 @@
-//! Functions with which compiled code reads and changes the flow state. Compiled code calls such a function instead of
-//! running some instructions one by one. The function changes the flow state as these instructions would.
+//! Functions for compiled code that read and change the flow state. Each function replaces a sequence of instructions.
+//! The function makes the changes that the instructions would make.
 
 use super::{Entry, Flow, LoopKind};
 
 impl Flow {
-    /// Returns the address of the innermost loop's body, and the number of further iterations that can start. This
-    /// number is `u32::MAX` if the loop has no limit.
+    /// Returns the address of the innermost loop's body, and the number of further iterations that can start. If the
+    /// loop has no limit, the number is `u32::MAX`.
     ///
-    /// Returns `None` if the innermost entry of the stack is not a loop. Also returns `None` unless every lane is
-    /// active or has left the loop.
+    /// Returns `None` if the innermost entry of the stack is not a loop. Also returns `None` if some lane is inactive
+    /// and has not left the loop.
     #[inline]
     pub(crate) fn rounds(&self) -> Option<(u32, u32)> {
         let Some(Entry::Loop { body, .. }) = self.stack.last() else { return None };
@@ -42,7 +42,7 @@ impl Flow {
         }
     }
 
-    /// Returns whether a loop of the current subroutine is open. LOOP_BREAK and LOOP_CONTINUE need such a loop.
+    /// Returns whether the current subroutine has an open loop. LOOP_BREAK and LOOP_CONTINUE need such a loop.
     #[inline]
     pub(crate) fn is_in_loop(&self) -> bool {
         self.loop_entry().is_some()
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::flow::{AluForm, Control, FlowSetup, LoopConstant};
 
-    /// Returns the state of 64 lanes in the first iteration of a loop whose body begins at address 1.
+    /// Returns the flow state of 64 lanes in the first iteration of a loop. The body of the loop begins at address 1.
     fn in_loop(limit: Option<u32>) -> Flow {
         let setup = FlowSetup { dx10_loop_limit: limit, ..FlowSetup::new(64, !Mask::NONE) };
         let mut flow = Flow::new(setup);
@@ -127,8 +127,8 @@ mod tests {
         assert!(!flow.is_in_loop());
     }
 
-    /// With wavefronts of 64 lanes, an entry has four subentries, so two entries have eight subentries. Six pushes need
-    /// eight subentries: one subentry for each push, and two extra subentries.
+    /// With wavefronts of 64 lanes, one entry has four subentries, so two entries have eight subentries. Six pushes
+    /// need eight subentries: six subentries for the pushes, and two extra subentries.
     #[test]
     fn conditionals_need_the_stack_that_pushes_need() {
         let mut flow = Flow::new(FlowSetup { stack_size: Some(2), ..FlowSetup::new(64, Mask(0xf)) });
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(flow.stack_needed(), 2);
         flow.has_held(0);
         assert_eq!(flow.stack_needed(), 2);
-        // If no STACK_SIZE is declared, or in lenient mode, the limit is the largest size that STACK_SIZE can declare.
+        // In lenient mode or without a declared STACK_SIZE, the limit is the largest size that STACK_SIZE can declare.
         for (stack_size, strict) in [(None, true), (Some(2), false)] {
             let flow = Flow::new(FlowSetup { stack_size, strict, ..FlowSetup::new(64, Mask(0xf)) });
             let room = flow.room();

@@ -17,9 +17,9 @@ pub enum Condition {
     Active,
     /// CF_COND_FALSE: no lane passes.
     False,
-    /// CF_COND_BOOL: active lanes pass if the boolean constant with this number is 1.
+    /// CF_COND_BOOL. The condition is true for an active lane if the boolean constant with this number is 1.
     Bool(u8),
-    /// CF_COND_NOT_BOOL: active lanes pass if the boolean constant with this number is 0.
+    /// CF_COND_NOT_BOOL. The condition is true for an active lane if the boolean constant with this number is 0.
     NotBool(u8),
 }
 
@@ -57,7 +57,7 @@ impl Control {
         }
     }
 
-    /// Returns these fields with another POP_COUNT.
+    /// Returns a copy of these fields with another POP_COUNT.
     pub const fn pop(self, pop_count: u8) -> Control {
         Control { pop_count, ..self }
     }
@@ -70,9 +70,9 @@ pub enum State {
     Active,
     /// Inactive-branch (IB): the lane waits for an ELSE or a POP.
     InactiveBranch,
-    /// Inactive-continue (IC): the lane waits for the next iteration of its loop.
+    /// Inactive-continue (IC): the lane waits for the loop's next iteration.
     InactiveContinue,
-    /// Inactive-break (IX): the lane waits for the end of its loop.
+    /// Inactive-break (IX): the lane waits for the end of the loop.
     InactiveBreak,
 }
 
@@ -88,8 +88,8 @@ pub struct States {
 }
 
 impl States {
-    /// Returns the inactive-continue and inactive-break lanes. Only the loop to which such a lane belongs can make the
-    /// lane active again.
+    /// Returns the inactive-continue and inactive-break lanes. Only the loop that made such a lane inactive can make
+    /// the lane active again.
     #[inline(always)]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break
@@ -114,7 +114,7 @@ pub struct LoopRegisters {
     pub kind: LoopKind,
     /// Remaining iterations, including the current iteration. In a DX10 loop without a limit, this number is 0.
     pub trip: u32,
-    /// The value of aL, or `None` if neither this loop nor an enclosing loop has an index.
+    /// The value of aL. If neither this loop nor an enclosing loop has an index, the field is `None`.
     pub index: Option<i32>,
     /// Number that is added to aL after each iteration.
     pub step: i32,
@@ -130,7 +130,7 @@ pub enum Entry {
         /// Whether the push was in WHOLE_QUAD_MODE. Such a push occupies a whole entry instead of a subentry.
         whole_quad: bool,
     },
-    /// A loop: the entry of a LOOP_START*, with the state before the loop.
+    /// The entry of a LOOP_START*. The entry holds the state before the loop.
     Loop {
         /// The states of the lanes before the loop.
         states: States,
@@ -150,9 +150,9 @@ pub enum Entry {
     },
 }
 
-/// Entries on the stack of a wavefront that has ended. In strict mode, the outcome reports these entries as a finding.
-/// The entries do not cause a trap, because END_OF_PROGRAM stops a wavefront with any stack. However, no structured
-/// program ends with entries on its stack.
+/// Entries that remain on the stack at the end of a wavefront. In strict mode, the outcome reports these entries as a
+/// finding. The entries do not cause a trap, because END_OF_PROGRAM stops a wavefront with any stack. At the end of a
+/// structured program, no entries remain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the program ends with entries on its stack: {pushes} PUSH, {loops} LOOP, {calls} CALL")]
 pub struct Open {
@@ -169,7 +169,7 @@ pub struct Open {
 pub enum Cost {
     /// A push: one subentry.
     Push,
-    /// A push in WHOLE_QUAD_MODE: one entry.
+    /// The cost of a push in WHOLE_QUAD_MODE is one entry.
     WholeQuadPush,
     /// A loop: one entry.
     Loop,
@@ -215,7 +215,7 @@ pub struct FlowSetup {
     pub booleans: u32,
     /// Maximum nesting depth of CALL.
     pub call_limit: u32,
-    /// Number of iterations after which a DX10 loop ends. The hardware has no such limit
+    /// A DX10 loop ends after this number of iterations. The hardware has no such limit
     /// ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub dx10_loop_limit: Option<u32>,
     /// First instruction of the main program.
@@ -291,14 +291,13 @@ pub enum FlowFault {
         /// Kind of entry on top of the stack.
         found: &'static str,
     },
-    /// The program runs LOOP_BREAK or LOOP_CONTINUE, but no loop is on the stack, or a call is above the innermost
-    /// loop.
+    /// The program runs LOOP_BREAK or LOOP_CONTINUE, but the current subroutine has no open loop on the stack.
     #[error("{op} is outside every loop of its subroutine")]
     OutsideLoop {
         /// Manual's name of the instruction.
         op: &'static str,
     },
-    /// The ADDR of a LOOP_END does not name the instruction after the LOOP_START of the same loop (strict mode).
+    /// The ADDR of a LOOP_END is not the address after the loop's LOOP_START (strict mode).
     #[error("LOOP_END leads to {end_leads_to}, but its LOOP_START leads to {body}")]
     LoopPair {
         /// ADDR of the LOOP_END.
@@ -335,7 +334,7 @@ pub enum FlowFault {
         /// Number of entries that the stack needs.
         needed: u32,
     },
-    /// WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set (strict mode; MAN p. 49).
+    /// An instruction has both WHOLE_QUAD_MODE and VALID_PIXEL_MODE (strict mode; MAN p. 49).
     #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]
     BothModes,
     /// The program contains a CALL whose POP_COUNT is not 0 (strict mode; MAN p. 53).
@@ -384,7 +383,7 @@ impl CostCounts {
         self.calls > 0
     }
 
-    /// Returns the size of a stack with these entries, as [`StackUse::of`] does.
+    /// Returns the size of a stack with these entries. [`StackUse::of`] returns the same size.
     #[inline(always)]
     pub(super) fn stack_use(&self, wave_width: u8) -> StackUse {
         let CostCounts { full, pushes, calls } = *self;
@@ -395,9 +394,9 @@ impl CostCounts {
 
 /// The entries of a stack. The last entry is on top.
 ///
-/// The stack also stores, for each cost, the number of entries with this cost. These numbers are updated whenever an
-/// entry is added or removed. If each push counted all entries instead, the counting would take 6 % of the time of a
-/// shader with 96 nested branches.
+/// For each cost, the stack also stores the number of entries with this cost. Each push and each pop updates these
+/// numbers. If each push counted all entries, the counting would take 6 % of the time of a shader with 96 nested
+/// branches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
@@ -452,8 +451,8 @@ impl Deref for Stack {
     }
 }
 
-/// The part of a stack that is in use (MAN p. 51). If an entry is a push without WHOLE_QUAD_MODE, this part includes
-/// two extra subentries (Mesa, LLVM).
+/// The number of entries and subentries in use on a stack (MAN p. 51). If some entry is a push without WHOLE_QUAD_MODE,
+/// the number includes two extra subentries (Mesa, LLVM).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackUse {
     /// Number of whole entries.
@@ -463,8 +462,8 @@ pub struct StackUse {
 }
 
 impl StackUse {
-    /// Returns the size of a stack with these entries on a chip with wavefronts of `wave_width` lanes. If some entry is
-    /// a push without WHOLE_QUAD_MODE, the stack needs two extra subentries (Mesa, LLVM).
+    /// Returns the size of a stack with these entries. The wavefronts of the chip have `wave_width` lanes. If some
+    /// entry is a push without WHOLE_QUAD_MODE, the stack needs two extra subentries (Mesa, LLVM).
     #[inline]
     pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
         let mut counts = CostCounts::default();
@@ -472,8 +471,8 @@ impl StackUse {
         counts.stack_use(wave_width)
     }
 
-    /// Returns the number of subentries in an entry of the stack. This number is 8 on chips with wavefronts of 16 or 32
-    /// lanes, and 4 on chips with wider wavefronts (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack. On chips with wavefronts of 16 or 32 lanes, the
+    /// number is 8. On chips with wider wavefronts, the number is 4 (MAN p. 51).
     #[inline(always)]
     pub const fn subentries_an_entry(wave_width: u8) -> u32 {
         if wave_width <= 32 { 8 } else { 4 }

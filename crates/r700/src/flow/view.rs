@@ -19,9 +19,9 @@ impl FlowView for Flow {
         if !self.setup.valid.has(lane) {
             return Why::Uncovered;
         }
-        // The search goes from the innermost construct outward. If a lane was active at the start of a construct but is
-        // not active now, this construct has disabled the lane. `states` are the lane states in the body of the
-        // construct that the search examines.
+        // The search goes from the innermost construct outward. If a lane was active at the start of a construct and is
+        // now inactive, the construct has disabled the lane. The search examines one construct at a time. `states` are
+        // the lane states in the body of this construct.
         let mut states = self.states;
         for (depth, entry) in self.stack.iter().rev().enumerate() {
             match entry {

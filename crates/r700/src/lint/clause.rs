@@ -73,8 +73,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Checks reads of registers that the previous group has written through an index. Mesa names this hazard for
-    /// RV770. Mesa does not name this hazard for RV670, RS780, RS880 and the other R700 chips.
+    /// Checks reads of registers that the previous group has written through an index. Mesa states that such a read is
+    /// a hazard on RV770. Mesa does not state such a hazard for RV670, RS780, RS880 and the other R700 chips.
     fn indexed_write(&mut self, before: Group<'_>, group: Group<'_>) {
         if !(self.chip.indexes_by_loop || self.chip == Chip::RV770) {
             return;
@@ -84,9 +84,9 @@ impl Lint<'_> {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
                         // The words do not show where an indexed array ends. So an indexed write can change the
-                        // register that the instruction names. The indexed write can also change any register above the
-                        // named register. On RV770, the check covers only the named register, because LLVM emits reads
-                        // of higher registers for this chip.
+                        // register that the instruction names, or any register with a higher number. On RV770, the
+                        // check covers only the named register, because LLVM emits reads of higher registers for this
+                        // chip.
                         let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
                         let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
                         chan == written.dst_chan && (source.rel || in_array)

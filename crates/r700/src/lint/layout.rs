@@ -11,7 +11,7 @@ use crate::graph::Ways;
 
 /// The addresses that contain control-flow instructions.
 pub(super) struct Layout {
-    /// Addresses to which control flow leads, although these addresses are inside a clause or past the last word.
+    /// Addresses that control flow reaches although the addresses are inside a clause or past the last word.
     unsound: NumberSet,
 }
 
@@ -78,8 +78,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
             None => unused.push(addr..addr + 1),
         }
     }
-    // If some reachable words are invalid, the words to which the invalid words lead are unknown. So the check reports
-    // no word as unreachable.
+    // An invalid word may lead to any other word. So if some reachable words are invalid, the check reports no word as
+    // unreachable.
     let unread = code.faults().any(|(addr, _)| reached.contains(addr));
     for range in unused.into_iter().filter(|_| !unread) {
         let message = match range.len() {
@@ -88,7 +88,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         };
         lint.find(&UNREACHABLE, range.start, message);
     }
-    // If an address is reachable only through the words of a clause, all other checks ignore the address.
+    // If control flow reaches an address only through the words of a clause, all other checks ignore the address.
     unsound.extend(ways.next.keys().copied().filter(|addr| !reached.contains(*addr)));
     Layout { unsound }
 }

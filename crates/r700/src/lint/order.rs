@@ -1,5 +1,5 @@
-//! Checks that every path between certain instructions contains the required barrier, the required wait for an
-//! acknowledge, or the required last export of a type.
+//! Three checks of the order of instructions. Between certain instructions, every path must contain a barrier, a wait
+//! for an acknowledge, or the last export of a type.
 
 use super::{BARRIER, Components, EXPORT_DONE, Lint, SCRATCH_WAIT, forward};
 use crate::chip::Family;
@@ -10,8 +10,8 @@ use crate::words::{CfInst, ExportInst, MemOp};
 
 pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     barriers(lint, code, ways);
-    // If the program has subroutines, exports are not checked. A RETURN has edges to the instructions after all calls
-    // of its subroutine. So an export before one call would seem to come before the other calls as well.
+    // In a program with subroutines, the lint does not check exports. A RETURN has edges to the instructions after all
+    // calls of its subroutine. So an export before one call would also seem to come before all other calls.
     if ways.entries.len() == 1 {
         exports(lint, code, ways);
     }
@@ -20,8 +20,8 @@ pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Registers that were written since the last barrier. The first set contains registers that fetch clauses have
-/// written. The second set contains registers that any clause has written.
+/// Registers that clauses have written since the last barrier. The first set contains registers that fetch clauses have
+/// written. The second set contains registers that clauses of any kind have written.
 type Pending = [Components; 2];
 
 fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
@@ -42,8 +42,9 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         let fetched = matches!(cf.op, CfOp::Fetch(..));
         if fetched || matches!(cf.op, CfOp::Alu(_)) {
             for number in numbers(addr, &cf.op, true) {
-                // If an ALU clause overwrites the result of a fetch, later readers need not wait for the fetch, because
-                // the ALU clause must have waited. If the ALU clause has not waited, the check reports the ALU clause.
+                // If an ALU clause overwrites the result of a fetch, the ALU clause must wait for the fetch. So later
+                // readers need not wait for the fetch. If the ALU clause does not wait, the check reports the ALU
+                // clause.
                 after[0].set(number, fetched);
                 after[1].set(number, true);
             }
@@ -68,8 +69,8 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// State of the exports of one type before an instruction, as a set of bits: no export, last export without
-/// EXPORT_DONE, or last export with EXPORT_DONE. Several bits are set if the paths to the instruction differ.
+/// State of the exports of one type before an instruction. The state is a set of three bits: no export, last export
+/// without EXPORT_DONE, or last export with EXPORT_DONE. If the paths to the instruction differ, several bits are set.
 const NOTHING: u8 = 1;
 const EXPORTED: u8 = 2;
 const DONE: u8 = 4;
@@ -111,9 +112,9 @@ fn name(kind: ExportKind) -> &'static str {
     }
 }
 
-/// Reports each read of memory that the program has written, unless the program waits for the write before the read.
-/// The state has two bits for each memory space. The lower bit is for writes with an acknowledge. The other bit is four
-/// positions higher and is for writes without an acknowledge.
+/// Reports each read of memory that the program has written. If the program waits for the write before the read, the
+/// check does not report the read. The state has two bits for each memory space. The lower bit is for writes with an
+/// acknowledge. The higher bit is four positions above the lower bit and is for writes without an acknowledge.
 fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let written = |inst: ExportInst| match inst {
         ExportInst::MEM_SCRATCH => 1,

@@ -1,5 +1,5 @@
-//! Checks the stack on every path. Reports pops without pushes, loops and calls that do not nest, entries on the stack
-//! at the end of the program, and a stack that is larger than STACK_SIZE declares.
+//! Checks the stack on every path. The check reports pops without pushes, loops and calls that do not nest, and entries
+//! on the stack at the end of the program. The check also reports a stack that exceeds STACK_SIZE.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -29,8 +29,8 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     for ((pc, _), (rule, message)) in std::mem::take(&mut watch.found) {
         lint.find(rule, pc, message);
     }
-    // If paths with different stacks meet, only the first instruction after the meeting point is reported. The stacks
-    // at later instructions differ in the same way.
+    // If paths with different stacks meet, the check reports only the first instruction after the meeting point. Later
+    // instructions would have the same error.
     let same = |kind: EdgeKind| !matches!(kind, EdgeKind::Call | EdgeKind::Return);
     for (pc, message) in &watch.merged {
         let led = |(from, next): (&u32, &Vec<_>)| {
@@ -58,13 +58,13 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         (Err(Unfinished::Deep), _) => {
             lint.find(&STACK_SIZE, start, "the stack has no bound: calls or pushes repeat without an end");
         }
-        // If the program has too many paths, its stack size is not checked.
+        // If a program has too many paths, the lint does not check the stack size.
         (Err(Unfinished::Long), _) | (Ok(_), None) => {}
     }
 }
 
-/// Returns whether another program calls this program. Other programs call a fetch program. If a program contains a
-/// RETURN but no END_OF_PROGRAM, other programs also call this program.
+/// Returns whether other programs call this program. Other programs call a fetch program. Other programs also call a
+/// program with a RETURN and without an END_OF_PROGRAM.
 fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     match lint.known.stage {
         Some(stage) => stage == Stage::Fetch,

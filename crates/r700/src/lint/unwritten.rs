@@ -1,10 +1,9 @@
-//! Reports registers that the program reads before the program writes these registers. For each instruction, the search
-//! computes the components that are written on every path to the instruction, and the components that are written on
-//! some path.
+//! Reports registers that the program reads before their first write. For each instruction, the search computes two
+//! sets of components: components that every path to the instruction writes, and components that some path writes.
 //!
-//! If it is unclear whether a register is written, the register counts as written. Writes under a predicate, through an
-//! index, or by a fetch program therefore count as writes. Compilers copy undefined values where paths meet, and turn
-//! branches into selections. Such copies and selections are not reported. The result of a copy counts as written if the
+//! A register counts as written if an instruction may write the register. So writes under a predicate, through an
+//! index, or by a fetch program count as writes. Compilers copy undefined values where paths meet, and turn branches
+//! into selections. The check does not report such copies and selections. The result of a copy counts as written if the
 //! source of the copy counts as written. The result of a selection counts as written if one of its sources counts as
 //! written.
 
@@ -18,7 +17,7 @@ use crate::graph::Ways;
 use crate::uses::R;
 use crate::words::{CfInst, Op2};
 
-/// A set of register components, as one set of registers for each of x, y, z and w.
+/// A set of register components. The set has four parts: one set of registers for each of x, y, z and w.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Components([u128; 4]);
 
@@ -54,11 +53,13 @@ impl Components {
     }
 }
 
-/// Determines the edges of a single lane. An edge leads to an instruction at which the lane continues while the lane is
-/// active, or to an instruction at which the lane resumes. These edges are a subset of the wavefront's edges.
+/// Determines the edges of a single lane. If the lane is active, an edge leads to the next instruction of the lane. If
+/// the lane is inactive, an edge leads to an instruction at which the lane resumes. The edges of a lane are a subset of
+/// the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
-    /// For each ELSE to which a JUMP leads: the address at which a lane continues after the first side of the branch.
+    /// For each ELSE that is the target of a JUMP, the address at which a lane continues after the first side of the
+    /// branch.
     over: LiteMap<u32, u32>,
 }
 
@@ -84,7 +85,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Returns whether lanes that failed the test of a branch take this edge to the ELSE of the branch. Such an edge is
+    /// Returns whether lanes that fail the test of a branch follow this edge to the ELSE of the branch. Such an edge is
     /// a JUMP that pops no entry.
     fn to_else(&self, addr: u32, edge: &Edge) -> bool {
         let from = matches!(self.control(addr), Some((CfInst::JUMP, jump)) if jump.pop_count == 0);
@@ -92,7 +93,7 @@ impl<'a> Lanes<'a> {
         edge.kind == EdgeKind::Jump && from && to
     }
 
-    /// Returns whether the instruction at `addr` is a LOOP_END of a loop that lanes leave only by LOOP_BREAK.
+    /// Returns whether the instruction at `addr` is a LOOP_END whose loop ends only by LOOP_BREAK.
     fn ends_by_break(&self, addr: u32) -> bool {
         let Some((CfInst::LOOP_END, end)) = self.control(addr) else { return false };
         let start = end.addr.checked_sub(1).and_then(|start| self.control(start));
@@ -108,14 +109,14 @@ impl<'a> Lanes<'a> {
     }
 
     fn leads(&self, addr: u32, edge: &Edge) -> Option<u32> {
-        // If the CALL has no condition, an active lane runs the subroutine before it runs the instruction after the
+        // If a CALL has no condition, an active lane first runs the subroutine, and then the instruction after the
         // CALL.
         let calls = matches!(self.control(addr), Some((CfInst::CALL, call)) if always_passes(call));
         if calls && edge.kind != EdgeKind::Call {
             return None;
         }
-        // A lane that is active at the start of a loop without a count does not jump over the loop. A lane that is
-        // active at a PUSH does not jump over the branch.
+        // If a lane is active at the start of a loop without a count, the lane does not jump over the loop. If a lane
+        // is active at a PUSH, the lane does not jump over the branch.
         let enters = matches!(
             self.control(addr),
             Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
@@ -130,8 +131,8 @@ impl<'a> Lanes<'a> {
         if edge.kind == EdgeKind::Next && self.ends_by_break(addr) {
             return None;
         }
-        // A lane runs one side of a branch with an ELSE. If the lane reaches the ELSE by the JUMP, the lane runs the
-        // second side. Otherwise the lane has run the first side, and the lane continues after both sides.
+        // In a branch with an ELSE, a lane runs one of two sides. A lane that reaches the ELSE by the JUMP runs the
+        // second side. Any other lane has run the first side, and continues after the second side.
         if self.to_else(addr, edge) {
             return Some(edge.to + 1);
         }
@@ -147,7 +148,7 @@ impl<'a> Lanes<'a> {
 }
 
 /// Reports the first read of each component that no path has written. Also reports the first read of each component
-/// that only some paths have written. The components `inputs` are written at the start of the program.
+/// that only some paths have written. The components `inputs` count as written at the start of the program.
 pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
     let never = first_reads(lint, code, ways, inputs, Components::or);
     let some = first_reads(lint, code, ways, inputs, Components::and);
@@ -161,8 +162,8 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// For each component that the program reads before the program writes the component, returns the first read of the
-/// component. Where paths meet, `join` merges the paths' sets of written components.
+/// Finds the components that the program reads before their first write. For each such component, the function returns
+/// the first read. Where paths meet, `join` merges the paths' sets of written components.
 fn first_reads(
     lint: &Lint<'_>,
     code: &Code,
@@ -190,9 +191,9 @@ fn first_reads(
     found
 }
 
-/// Visits an instruction and the instructions of its clause. For each component that these instructions read, calls
-/// `read` with the address and the set of components written so far. Adds to `written` the components that these
-/// instructions write.
+/// Visits an instruction and the instructions of its clause. For each component that an instruction reads, the function
+/// calls `read` with the address and the set of components written up to now. The function adds the components that an
+/// instruction writes to `written`.
 fn visit(
     lint: &Lint<'_>,
     code: &Code,

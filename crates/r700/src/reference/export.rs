@@ -1,7 +1,7 @@
 //! Exports, memory exports and emitted vertices. These control-flow instructions have effects outside the wavefront.
 //!
-//! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). Each lane has its own record in scratch, reduction, ring and
-//! stream-out memory. All lanes share one scatter buffer.
+//! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). In scratch, reduction, ring and stream-out memory, each lane has
+//! a separate record. All lanes share one scatter buffer.
 
 use reconverge_simt::{Event, Mask, Observer};
 
@@ -59,8 +59,8 @@ impl Wave {
     ) -> Result<(), Cause> {
         let mut lanes = self.flow.test(control)?;
         let space = export.space();
-        // Each lane has its own scratch memory. Other memory is visible outside the wavefront, so a killed lane must
-        // not change other memory.
+        // A killed lane must not change memory that other wavefronts can read. Scratch memory belongs to a single lane.
+        // All other memory is visible outside the wavefront.
         if space != Space::Scratch {
             lanes &= self.flow.valid();
         }

@@ -1,8 +1,8 @@
 //! Fetch clauses: vertex fetches, memory reads, and accesses to the local data share. [`super::texture`] contains the
 //! texture instructions.
 //!
-//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share. aL can be added to the
-//! numbers of source and destination registers. Fetches cannot use any other index.
+//! Sources: MAN chapter 5, chapter 8 (VTX, TEX, MEM_RD words), and p. 35 for the data share. A fetch can add aL to the
+//! numbers of its source and destination registers. A fetch cannot use any other index.
 
 use reconverge_isa::FieldValue;
 use reconverge_simt::races::Accessor;
@@ -62,11 +62,11 @@ pub(crate) fn element(
     }
 }
 
-/// Returns the components of an element whose last bytes are outside its buffer. `inside` are the bytes inside the
-/// buffer. A component that extends past the end of the buffer is `None`.
+/// Returns the components of an element at the end of a buffer. Only the bytes `inside` of the element are in the
+/// buffer. A component with a byte outside the buffer is `None`.
 ///
-/// This behaviour is inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes. In this test, the last
-/// vertex has three shorts at the end of the buffer, but Mesa fetches four shorts per vertex.
+/// This behaviour is inferred from the test `gl-2.0-vertexattribpointer-size-3`, which RV770 passes. In this test, Mesa
+/// fetches four shorts per vertex, but the last vertex has only three shorts at the end of the buffer.
 fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: Swap) -> [Option<u32>; 4] {
     let length = layout.bytes as usize;
     let (mut bytes, mut present) = ([0; 16], [0; 16]);
@@ -81,7 +81,7 @@ fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: 
 }
 
 impl Wave {
-    /// Executes one fetch instruction on `lanes`. With FETCH_WHOLE_QUAD, executes the instruction on all lanes of each
+    /// Executes one fetch instruction on `lanes`. If FETCH_WHOLE_QUAD is set, the instruction runs on all lanes of each
     /// quad that contains one of `lanes`. Later gradient instructions then have the operands of the whole quad (MAN p.
     /// 92).
     pub(super) fn fetch<O: Observer>(
@@ -129,8 +129,8 @@ impl Wave {
         Ok(())
     }
 
-    /// Executes a vertex fetch. MEGA_FETCH and the count of MEGA_FETCH have no effect here. On the chip, these fields
-    /// only state how many bytes to load into the cache.
+    /// Executes a vertex fetch. MEGA_FETCH and its count have no effect in this function. On the chip, these fields
+    /// only state the number of bytes to load into the cache.
     fn vertex<O: Observer>(
         &mut self,
         fetch: &Fetch,

@@ -1,4 +1,5 @@
-//! Executes one ALU group. Reads all operands, computes the results slot by slot, and then writes all results.
+//! Executes one ALU group. The interpreter reads all operands, computes the results slot by slot, and then writes all
+//! results.
 //!
 //! Source: MAN chapter 4.
 
@@ -167,15 +168,15 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // An instruction that writes an indexed register writes its result immediately. So instructions in later
-            // slots read the new value (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // An instruction with an indexed destination writes its result immediately. So instructions in later slots
+            // read the new value (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);
                 self.write_result(op, running[number], &write, observer)?;
             }
         }
-        // After the indexed writes, the code computes all other results. Then the code writes these results.
+        // After the indexed writes, the function computes all other results and then writes these results.
         let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
         for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
             self.compute(group, number, op, &operands, running[number], &mut write);
@@ -187,7 +188,7 @@ impl Wave {
         Ok(())
     }
 
-    /// Writes the result of one instruction to its register.
+    /// Writes the result of one instruction to the destination register.
     fn write_result<O: Observer>(
         &mut self,
         op: &AluOp,
@@ -224,7 +225,7 @@ impl Wave {
         Ok(())
     }
 
-    /// Computes the results of one instruction of a group, and stores these results in `write`.
+    /// Computes the results of one instruction of a group. Stores these results in `write`.
     fn compute(
         &self,
         group: Group<'_>,
@@ -240,7 +241,7 @@ impl Wave {
             let scaled = if op.omod == 1.0 { value } else { lane::scale(value, op.omod) };
             if op.clamp { lane::clamp(scaled, self.launch.environment.dx10_clamp) } else { scaled }
         };
-        // Returns the operands of the four vector slots, for operations over these slots.
+        // Returns the operands of the four vector slots. Operations over all four slots need these operands.
         let across = |place: usize, lane: usize| {
             [0, 1, 2, 3].map(|slot| {
                 let found = group.ops.iter().position(|other| other.slot == slot);
@@ -358,7 +359,8 @@ impl Wave {
         (value, None)
     }
 
-    /// Makes the results of a group visible to the next group: PV, PS, AR, the predicate, the masks.
+    /// Makes the results of a group visible to the next group. These results are PV, PS, AR, the predicate and the
+    /// masks.
     fn retire(&mut self, clause: &AluClause, group: Group<'_>, running: &[Mask; 5], write: Writes) {
         let first = self.previous_row(0);
         let state = &mut *self.clause;
@@ -407,8 +409,8 @@ struct Writes {
     mova: [bool; 4],
     loop_index: Option<i32>,
     killed: Mask,
-    /// Index of the PRED_SET* that sets the predicate, among the group's instructions. Then the lanes for which the
-    /// test of this PRED_SET* holds.
+    /// The first element is the index of the group's PRED_SET* that sets the predicate, counted in the instructions of
+    /// the group. The second element has the lanes that pass the test of this PRED_SET*.
     predicate: Option<(usize, Mask)>,
 }
 

@@ -1,9 +1,9 @@
 //! Texture instructions: the coordinates, gradients and level of detail of each lane. [`reconverge_simt::texture`]
 //! contains the sampler.
 //!
-//! Sources: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; Mesa's `r600_shader.c` for the
-//! positions of coordinates, layers and reference values in the source register. The manual does not describe the
-//! arithmetic of filters. Therefore results of any filter except nearest are a recommended interpretation.
+//! MAN chapter 5 and chapter 8 (TEX words) are the sources for the instructions and fields. Mesa's `r600_shader.c` is
+//! the source for the positions of coordinates, layers and reference values in the source register. The manual does not
+//! describe the arithmetic of filters. Therefore results of any filter except nearest are a recommended interpretation.
 
 use reconverge_isa::word::sign_extend;
 use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
@@ -78,8 +78,8 @@ impl Wave {
         self.write_selected(gpr, fetch, lanes, &values, one, observer)
     }
 
-    /// Returns the four coordinates of all lanes of each quad, because derivatives need the coordinates of the
-    /// neighbouring lanes.
+    /// Returns the four coordinates of all lanes of each quad. Derivatives need the coordinates of the other lanes of
+    /// the quad.
     fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2, lanes: Mask) -> Result<Values, Cause> {
         let source = self.source_register(fetch)?;
         let quads = self.whole_quads(lanes);
@@ -97,8 +97,8 @@ impl Wave {
         Ok(coordinates)
     }
 
-    /// Computes one difference per quad: the value of lane `step` minus the value of lane 0. Each lane of `lanes`
-    /// receives the difference of its quad. The results are coarse gradients ([`Rule::GRADIENTS_ARE_COARSE`]).
+    /// Computes one difference for each quad: the value of lane `step` minus the value of lane 0. Each lane of `lanes`
+    /// receives the difference of its quad. The differences are coarse gradients ([`Rule::GRADIENTS_ARE_COARSE`]).
     fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
         self.fidelity.count("GET_GRADIENTS", Fidelity::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
         let mut out = [[0; LANES]; 4];
@@ -304,18 +304,18 @@ pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
     sign_extend(high.lod_bias.into(), 7) as f32 / 8.0
 }
 
-/// Returns OFFSET_X to OFFSET_Z in whole texels. The fields are numbers of half texels. Compilers write only even
+/// Returns OFFSET_X to OFFSET_Z in whole texels. The unit of these fields is half a texel. Compilers write only even
 /// numbers to these fields.
 pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
 /// Returns the gradients of a lane's coordinates. The gradients determine the level of detail and the footprint of the
-/// lane. `quad` contains the coordinates of three lanes of the quad: the first lane, the lane to the right of the first
-/// lane, and the lane below the first lane.
+/// lane. `quad` contains the coordinates of the quad's first lane, of the lane to the right of the first lane, and of
+/// the lane below the first lane.
 ///
-/// Other lanes of the quad may be on other faces of a cube. In this case, the function projects the positions of these
-/// lanes onto the face of the lane with the coordinates `own`. This behaviour is inferred from
+/// In a cube, the lanes of a quad may be on different faces. In this case, the function projects the positions of the
+/// other lanes onto the face of the lane with the coordinates `own`. This behaviour is inferred from the test
 /// `tex-miplevel-selection`. RV770 passes this test although the test's quads cover several faces.
 pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = quad;

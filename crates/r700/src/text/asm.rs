@@ -1,9 +1,9 @@
 //! Assembles text into words.
 //!
 //! A line is a directive, a label, a control-flow instruction, or a line of a clause. A line of a clause belongs to the
-//! nearest control-flow instruction above the line. If the text states no address for a control-flow instruction, the
-//! assembler places the instruction directly after the previous control-flow instruction. If the text states no address
-//! for a clause, the assembler places the clause after all control flow and after all code with a stated address.
+//! nearest control-flow instruction above the line. The text may state no address for a control-flow instruction. The
+//! instruction then comes directly after the previous control-flow instruction. The text may also state no address for
+//! a clause. The clause then comes after all control flow and after all code with a stated address.
 
 mod alu;
 mod amd;
@@ -40,18 +40,18 @@ pub struct Assembled {
     pub chip: Chip,
     /// The spelling of the chip's name in `.chip`.
     pub chip_name: Option<String>,
-    /// State directives, in order. Each entry has the name of the directive without the dot, and the numbers of the
-    /// directive.
+    /// State directives in the order of the text. An entry has the name of the directive without the dot, and the
+    /// numbers after the name.
     pub state: Vec<(String, Vec<u32>)>,
     /// Addresses of control-flow instructions, ALU groups and fetches. Each entry also has the position of the
     /// instruction in the text.
     pub lines: Vec<(u32, usize)>,
-    /// Warnings about code whose meaning probably differs from its author's intention.
+    /// Warnings about code that probably has another meaning than the author intended.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Returns whether a text is in the syntax of AMD or latte-assembler. A text is in this syntax if a line contains only
-/// END_OF_PROGRAM, or if a comment states a register.
+/// Returns whether a text has the syntax of AMD or latte-assembler. The text has this syntax if some line contains only
+/// END_OF_PROGRAM, or if some comment states a register.
 pub fn is_amd(source: &str) -> bool {
     amd::dialect_of(source) == Dialect::Latte
 }
@@ -59,7 +59,8 @@ pub fn is_amd(source: &str) -> bool {
 /// Assembles `source`, which must contain only one program. Assembles for `chip` unless the text names another chip.
 ///
 /// # Errors
-/// Returns one diagnostic, with a position, for each wrong part of the text. A second program is also an error.
+/// Returns one diagnostic for each wrong part of the text. A diagnostic has a position. A second program in the text is
+/// also an error.
 pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
     let mut programs = assemble_all(source, chip)?;
     match (programs.pop(), &programs[..]) {
@@ -75,7 +76,7 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
 /// `.program` is one program.
 ///
 /// # Errors
-/// Returns one diagnostic, with a position, for each wrong part of the text.
+/// Returns one diagnostic for each wrong part of the text. A diagnostic has a position.
 pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut asm = Asm { dialect: amd::dialect_of(source), ..Asm::new(source, chip) };
     let (mut programs, mut faults) = (Vec::new(), Vec::new());
@@ -135,8 +136,8 @@ struct Cf {
     /// Groups of the body that would be shorter if equal literals shared a position. Each entry has the index of the
     /// group in the body, and the words of the shorter group.
     shorter: Vec<(usize, Vec<u32>)>,
-    /// For each line of the body: the number of 64-bit words of the body before the line, and the position of the line
-    /// in the text.
+    /// An entry for each line of the body. The first number counts the 64-bit words of the body before the line. The
+    /// second number is the position of the line in the text.
     lines: Vec<(usize, usize)>,
 }
 
@@ -145,8 +146,8 @@ struct Cf {
 enum LabelTarget {
     /// A control-flow instruction, by its address.
     Control(usize),
-    /// A line of a clause. The numbers are the index of the clause's control-flow instruction, and the number of 64-bit
-    /// words of the clause before the line.
+    /// A line of a clause. The first number is the index of the clause's control-flow instruction. The second number
+    /// counts the 64-bit words of the clause before the line.
     Clause(usize, usize),
 }
 
@@ -165,7 +166,7 @@ struct Asm<'a> {
     /// misleading.
     gone_astray: bool,
     state: Vec<(String, Vec<u32>)>,
-    /// For each state that can be set only once, the position at which the text set this state.
+    /// For each state that a text may set only once, the position at which the text set the state.
     set: HashMap<String, Span>,
     cf: Vec<Cf>,
     data: Vec<(usize, [u32; 2], Span)>,
@@ -191,8 +192,8 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// If the text states a count for the clause, but the clause has a different size, merges equal literals in the
-    /// groups of the clause.
+    /// Merges equal literals in the groups of a clause. The function does this only if the text states a count for the
+    /// clause and the clause has a different size.
     fn share_literals(&mut self) {
         let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
         if !self.is_alu() || !self.counted || self.body.len() / 2 == count {
@@ -293,8 +294,8 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                // If a line has the same group number as the previous line, and the slot of the line is free, the
-                // line's instruction belongs to the same group.
+                // If a line has the group number of the previous line and the slot of the line is free, the line's
+                // instruction belongs to the previous line's group.
                 let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
                 if !goes_on || !self.pending_labels.is_empty() {
                     self.close_group()?;
@@ -312,7 +313,8 @@ impl<'a> Asm<'a> {
                     None => self.cf.last().map_or(0, |cf| cf.addr + 1),
                 };
                 self.name_place(LabelTarget::Control(addr));
-                // The assembler stores even a wrong instruction, so that later lines are checked in the right context.
+                // The assembler stores even a wrong instruction. So the assembler can check later lines in the right
+                // context.
                 self.cf.push(Cf {
                     addr,
                     words: [0, 0],
@@ -335,7 +337,7 @@ impl<'a> Asm<'a> {
     }
 
     /// Handles a line that contains only END_OF_PROGRAM. Sets the END_OF_PROGRAM bit in the last instruction. If the
-    /// format of this instruction does not have the bit, adds a NOP with the bit.
+    /// format of the last instruction does not have the bit, the function adds a NOP with the bit.
     fn end_of_program(&mut self) -> Parse<()> {
         self.close_group()?;
         match self.cf.last_mut() {
@@ -450,8 +452,8 @@ impl<'a> Asm<'a> {
         Ok(Assembled { name, words, chip, chip_name, state, lines, warnings })
     }
 
-    /// Assigns addresses to clauses without ADDR. These addresses are after all other words. Also assigns counts to
-    /// clauses without CNT.
+    /// Assigns addresses to clauses without ADDR. The assigned addresses come after all other words. Also assigns
+    /// counts to clauses without CNT.
     fn place_clauses(&mut self) {
         let mut end = self.cf.iter().map(|cf| cf.addr + 1).max().unwrap_or(0);
         for cf in self.cf.iter().filter(|cf| cf.placed && !cf.body.is_empty()) {
@@ -502,7 +504,7 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Writes the address of each label into the instructions whose ADDR names the label, and into `.start`.
+    /// Writes the addresses of labels to `.start` and to the instructions whose ADDR names a label.
     fn resolve_labels(&mut self) {
         for number in 0..self.cf.len() {
             let Some((label, span)) = self.cf[number].label.take() else { continue };
@@ -610,7 +612,7 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// Returns the bits of a count field. `count` is the value that the field stores: the count minus one. For a fetch
+/// Returns the bits of a count field. `count` is the count minus one, which is the value of the field. In a fetch
 /// clause, the bits of COUNT and COUNT_3 are not adjacent.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }

@@ -1,5 +1,6 @@
-//! Attributes are fields that the text shows after the operands if the fields differ from their defaults. The text of
-//! an attribute is `NAME` or `NAME(value)`. The disassembler and the assembler share one table for each word format.
+//! Attributes. An attribute is a field that the text shows after the operands, unless the field has its default value.
+//! The text of an attribute is `NAME` or `NAME(value)`. The disassembler and the assembler share one table for each
+//! word format.
 
 use crate::chip::Family;
 use crate::words::DataFormat;
@@ -14,8 +15,8 @@ pub(super) struct Attr {
     pub(super) bits: u32,
     /// Default value. If the field has this value, the text does not show the attribute.
     pub(super) usual: u32,
-    /// Number that the disassembler adds to the field's value before it prints the value. If the field stores a count
-    /// minus one, this number is 1.
+    /// The disassembler prints the field's value plus this number. This number is 1 if the field stores a count minus
+    /// one.
     pub(super) add: u32,
     /// Names of the values. If a value has no name, the text shows the value as a number.
     pub(super) names: &'static [&'static str],
@@ -88,13 +89,13 @@ pub(super) const MEMORY: &[Attr] = &[
 const OMOD: &[&str] = &["OFF", "M2", "M4", "D2"];
 const PRED: &[&str] = &["OFF", "1", "ZERO", "ONE"];
 const BANK: &[&str] = &["012", "021", "120", "102", "201", "210"];
-/// Names of BANK values in AMD's text: six for vector slots, then four for slot t.
+/// Names of BANK values in AMD's text. The first six are for vector slots, and the last four are for slot t.
 pub(super) const AMD_BANKS: [&str; 10] = [
     "VEC_012", "VEC_021", "VEC_120", "VEC_102", "VEC_201", "VEC_210", "SCL_210", "SCL_122", "SCL_212",
     "SCL_221",
 ];
-/// Texture instructions that have another name in AMD's text and in latte-assembler. Each row has this other name and
-/// then the name in this project.
+/// Texture instructions with different names in this project and in other texts. A row has the name in AMD's text and
+/// in latte-assembler, and then the name in this project.
 pub(super) const AMD_TEX: [(&str, &str); 3] = [
     ("GET_TEXTURE_INFO", "GET_TEXTURE_RESINFO"),
     ("GET_SAMPLE_INFO", "GET_NUMBER_OF_SAMPLES"),

@@ -20,7 +20,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 pub struct Options {
     /// Adds the address and the words to each line, as a comment.
     pub hex: bool,
-    /// Indents the lines between a push and its pop, and between the start and the end of a loop.
+    /// Indents the lines of loops, and the lines between a push and the matching pop.
     pub structure: bool,
     /// Start address of the program.
     pub start: u32,
@@ -81,18 +81,19 @@ pub(crate) enum Home {
     Alu {
         /// Address of the control-flow instruction that launches the clause.
         launch: usize,
-        /// The group: address of its first slot, number of instructions, number of literal pairs.
+        /// The group. The numbers are the address of the first slot, the number of instructions, and the number of
+        /// literal pairs.
         group: (usize, usize, usize),
-        /// `None` if the words of the clause form groups at this address. Otherwise, this field is the reason why the
-        /// words do not form groups, and the disassembler prints only the slot.
+        /// The reason why the words of the clause do not form groups at this address. The disassembler then prints only
+        /// the slot. If the words form groups, the field is `None`.
         open: Option<&'static str>,
     },
     /// An instruction of a TEX or VTX clause.
     Fetch,
 }
 
-/// Returns the kind of instruction at address `addr` of a program. The disassembly of the whole program shows the same
-/// kind at this address.
+/// Returns the kind of instruction at address `addr` of a program. The disassembly of the whole program shows this kind
+/// at `addr`.
 pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option<Home> {
     let mut out = Disassembly::default();
     let options = Options { start, ..Options::default() };
@@ -123,8 +124,8 @@ pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option
     }
 }
 
-/// Returns the text of a control-flow instruction, an ALU group or a fetch, without its address. The text of a group
-/// has one line per slot, and includes the group's literals.
+/// Returns the text of a control-flow instruction, an ALU group or a fetch. The text does not contain the address. The
+/// text of a group has one line per slot, and includes the group's literals.
 pub(crate) fn instruction(words: &[u32], home: Home, chip: Chip) -> Vec<String> {
     let mut out = Disassembly::default();
     let mut dis =
@@ -157,7 +158,8 @@ enum Owner {
     Clause,
 }
 
-/// A clause: its first 64-bit word, its number of 64-bit words, and whether the clause is an ALU clause.
+/// A clause. The fields are the clause's first 64-bit word, the number of 64-bit words, and whether the clause is an
+/// ALU clause.
 #[derive(Clone, Copy)]
 struct Clause {
     addr: usize,
@@ -213,8 +215,8 @@ impl Dis<'_> {
         })
     }
 
-    /// Returns the owner of each 64-bit word. A word belongs to control flow if the word is not in a clause, and if the
-    /// word is reachable from the entry point or from address 0.
+    /// Returns the owner of each 64-bit word. A word belongs to control flow if two conditions are met: the word is not
+    /// in a clause, and the word is reachable from the entry point or from address 0.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
         let mut owners = vec![Owner::None; total];
@@ -243,8 +245,8 @@ impl Dis<'_> {
         owners
     }
 
-    /// Returns the owner of each 64-bit word, and the addresses of the control-flow words. Also returns the address of
-    /// each control-flow word that the listing shows together with its clause.
+    /// Returns three lists: the owner of each 64-bit word, the addresses of the control-flow words, and the addresses
+    /// of the control-flow words that the listing shows together with their clauses.
     fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();
@@ -339,7 +341,7 @@ impl Dis<'_> {
         self.out.marks.push(Mark { end, address: addr as u32, words, depth: self.indent });
     }
 
-    /// Prints the attributes that differ from their default, and adds the bits of these attributes to `owned`.
+    /// Prints the attributes that differ from their defaults. Adds the bits of the printed attributes to `owned`.
     fn attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
         for attr in table {
             owned[attr.word] |= attr.mask();
@@ -711,7 +713,7 @@ impl Dis<'_> {
     }
 
     /// Prints the second source of an operation that reads only one source. Vendors' compilers often set the second
-    /// source to R0, with the component of the first source. For this second source, the text is `~`. For any other
+    /// source to R0, with the component of the first source. The text of this second source is `~`. For any other
     /// second source, the text is `~` followed by the source.
     fn unused_source(&mut self, word0: u32, is_unary: bool, owned: &mut [u32; 2]) {
         let (first, raw) = (word0 & 0x1fff, word0 >> 13 & 0x1fff);
@@ -745,7 +747,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints one operand. The selector is in bits 8:0, REL in bit 9, CHAN in bits 11:10, and NEG in bit 12.
+    /// Prints one operand. In `raw`, the selector is in bits 8:0, REL in bit 9, CHAN in bits 11:10, and NEG in bit 12.
     fn source(&mut self, raw: u32, abs: bool, index: u32, literals: &[u32; 4], shown: &mut u8) {
         let (selector, rel, chan) = (raw & 0x1ff, raw >> 9 & 1 != 0, raw >> 10 & 3);
         if raw >> 12 & 1 != 0 {
@@ -939,7 +941,7 @@ pub(super) fn fetch_count(word1: u32, family: Family) -> u32 {
     (word1 >> 10 & 7) | high
 }
 
-/// Returns whether a control-flow word is TEX, VTX or VTX_TC, or the ACK form of one of these instructions.
+/// Returns whether a control-flow word is TEX, VTX, VTX_TC, or an ACK form of these instructions.
 pub(super) fn is_fetch_clause(word1: u32) -> bool {
     word1 >> 29 & 1 == 0 && matches!(word1 >> 23 & 0x7f, 1..=3 | 27..=29)
 }

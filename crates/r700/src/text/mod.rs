@@ -1,8 +1,8 @@
-//! Program text. [`disassemble`] converts words to text, and [`assemble`] converts this text back to the same words.
+//! Program text. [`disassemble`] converts words to text. [`assemble`] converts the text back to the same words.
 //!
-//! The text shows every bit of every word. Most bits are part of the syntax of their instruction. If a field differs
-//! from its default, the text shows the field as an attribute. For reserved bits, and for fields that the opcode does
-//! not read, the text contains `BITS(…)`. For words that no instruction reaches, the text contains `.word`.
+//! The text shows every bit of every word. Most bits are part of the syntax of an instruction. If a field differs from
+//! its default, the text shows the field as an attribute. For reserved bits, and for fields that the opcode does not
+//! read, the text contains `BITS(…)`. For words that no instruction reaches, the text contains `.word`.
 //! `docs/r700-syntax.md` describes the text.
 
 mod asm;
@@ -40,8 +40,8 @@ const INLINE: [(u32, &str); 10] = [
     (255, "PS"),
 ];
 
-/// ALU operations that have another name in AMD's text. Each row has AMD's name and then the name in this project.
-/// (Sources: decaf-emu, latte-assembler. AMD's disassemblers print the names that end in `_e`.)
+/// ALU operations with different names in AMD's text and in this project. A row has AMD's name and then the name in
+/// this project. (Sources: decaf-emu, latte-assembler. AMD's disassemblers print the names that end in `_e`.)
 #[rustfmt::skip]
 const AMD_OPERATIONS: [(&str, &str); 13] = [
     ("MUL_e", "MUL_IEEE"), ("MULADD_e", "MULADD_IEEE"), ("DOT4_e", "DOT4_IEEE"), ("EXP_e", "EXP_IEEE"),

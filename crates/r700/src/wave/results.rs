@@ -9,8 +9,8 @@ use crate::code::ExportKind;
 use crate::memory::{Private, Simd};
 use crate::outcome::{MemoryOutcome, Outcome};
 
-/// For each set of lanes of a quad, one word per lane: all bits are set if the lane is in the set, and otherwise the
-/// word is 0. The index is the set as a bit mask.
+/// For each set of lanes of a quad, one word per lane. If the lane is in the set, all bits of the word are set.
+/// Otherwise, the word is 0. The index is the set as a bit mask.
 const QUADS: [[u32; 4]; 16] = {
     let mut all = [[0; 4]; 16];
     let mut set = 0;
@@ -98,16 +98,16 @@ impl Target {
         }
     }
 
-    /// For each lane in `kept`, returns the lane's values and a bit mask of the components that the lane has written.
-    /// For lanes outside `kept`, the values and the mask are 0.
+    /// For each lane in `kept`, returns the lane's values, and a bit mask of the components that the lane has written.
+    /// For lanes outside of `kept`, the values and the mask are 0.
     fn by_lane(&self, kept: Mask, level: Option<Level>) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
         self.put_by_lane(kept, (&mut values, &mut written), level);
         (values, written)
     }
 
-    /// For each lane in `kept`, stores the lane's values and a bit mask of the components that the lane has written.
-    /// Both lists must contain only zeros before the call.
+    /// For each lane in `kept`, stores the lane's values, and a bit mask of the components that the lane has written.
+    /// Before the call, both lists must contain only zeros.
     fn put_by_lane(&self, kept: Mask, (values, written): (&mut [[u32; 4]], &mut [u8]), level: Option<Level>) {
         let lanes = self.written.map(|lanes| lanes & kept);
         // The row of a component that no lane has written contains zeros.
@@ -137,7 +137,7 @@ impl Wave {
 
     /// For each lane, returns the values that the lane has exported to a target, and a bit mask of the exported
     /// components. If a lane has exported nothing, its values and its mask are 0. Pixels of lanes that are not valid do
-    /// not reach the framebuffer, even if the lane was killed after its export (MAN p. 47).
+    /// not reach the framebuffer. This rule also applies to a lane that was killed after its export (MAN p. 47).
     pub(crate) fn exported(
         &self,
         kind: ExportKind,
@@ -147,7 +147,7 @@ impl Wave {
         Some(self.exports.get(kind, base)?.by_lane(self.kept(kind), Some(level)))
     }
 
-    /// Returns the lanes whose exports to targets of this kind have an effect.
+    /// Returns the lanes that can export to targets of this kind. Exports of other lanes have no effect.
     fn kept(&self, kind: ExportKind) -> Mask {
         if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) }
     }
@@ -188,7 +188,7 @@ impl Wave {
         }
     }
 
-    /// Adds the results of this wavefront to the outcome, without the exports of the wavefront.
+    /// Adds the results of this wavefront to the outcome, except the exports.
     pub(crate) fn add_others_to(&mut self, outcome: &mut Outcome) {
         let valid = self.flow.valid();
         let place = outcome.killed.len();

@@ -13,19 +13,19 @@ use crate::launch::Launch;
 pub(crate) struct ReadRows {
     /// The rows that a program may read if all lanes of the chip's wavefront run.
     pub(crate) whole: Vec<usize>,
-    /// The rows that a program may read if some lanes of the chip's wavefront do not run.
+    /// The rows that a program may read in a wavefront in which some lanes do not run.
     pub(crate) all: Vec<usize>,
 }
 
-/// The initial rows of the wavefronts of a launch, and the lists that contain the values of these rows. All other rows
-/// do not change when a wavefront starts.
+/// The rows that get initial values at the start of a wavefront, and the lists with these values. All other rows do not
+/// change at the start of a wavefront.
 #[derive(Clone, Debug)]
 pub(crate) struct Starts<'a> {
-    /// Rows that are set to zero before inputs and columns fill the rows. The first list is for wavefronts in which all
-    /// lanes run. The second list is for wavefronts in which some lanes do not run.
+    /// Rows that the engine sets to zero before it copies inputs and columns to the rows. The first list is for
+    /// wavefronts in which all lanes run. The second list is for wavefronts in which some lanes do not run.
     zeroed: [Vec<usize>; 2],
-    /// Each entry has the number of the first row of a register, and the four words of each lane for the register's
-    /// rows.
+    /// An entry has the number of the first row of a register. The entry also has the four words of each lane for the
+    /// four rows of the register.
     inputs: Vec<(usize, &'a [[u32; 4]])>,
     /// Each entry has the number of a row, and the word of each lane for this row.
     columns: Vec<(usize, &'a [u32])>,
@@ -58,8 +58,8 @@ impl<'a> Starts<'a> {
             (first(columns.gpr)..).zip(&columns.components).map(|(row, column)| (row, column.as_slice()))
         });
         let columns: Vec<_> = columns.filter(|(row, _)| matters(row)).collect();
-        // If an input has a word for every lane of the launch, and all lanes of the wavefront run, the input fills its
-        // rows completely. In this case, the rows need no zeros.
+        // If an input has a word for every lane of the launch, and all lanes of the wavefront run, the input fills all
+        // lanes of its rows. Such rows need no zeros.
         let fills = |row: usize| {
             let by_input = |(first, values): &(usize, &[[u32; 4]])| {
                 (*first..first + 4).contains(&row) && values.len() >= launch.lanes

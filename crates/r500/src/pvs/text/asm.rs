@@ -39,11 +39,11 @@ struct Record {
     at: usize,
     /// For each operand, whether the text states the operand.
     given: [bool; 3],
-    /// Whether the text omits the third operand. If this field is set, the next line must be the math half of a dual
-    /// instruction.
+    /// Whether the text of the instruction omits the third operand. If this field is set, the next line must be the
+    /// math half of a dual instruction.
     unfinished: bool,
-    /// The braces on the first line of the instruction. The assembler parses the braces after the second line, because
-    /// only then does the assembler know whether the instruction is dual.
+    /// The braces on the first line of the instruction. The assembler parses these braces after the second line. Only
+    /// the second line shows whether the instruction is dual.
     braces: Option<Braces>,
 }
 
@@ -374,7 +374,7 @@ fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
 }
 
 impl Operand {
-    /// Encodes the fields that exist both in ordinary source words and in the word of a math half.
+    /// Encodes the fields that exist in both kinds of words: ordinary source words, and the word of a math half.
     fn word(&self, info: &WordInfo) -> u32 {
         let mut word = 0;
         let mut set = |name: &str, value: u32| word = field(info, name).set(word, value);
@@ -443,7 +443,7 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     Ok(Operand { file, register, mode, select, abs, negate })
 }
 
-/// Parses the text in braces, such as `{WORD=operand WORD.FIELD=value WORD|=bits}`. Braces set fields that the ordinary
+/// Parses text in braces, such as `{WORD=operand WORD.FIELD=value WORD|=bits}`. Braces set fields that the ordinary
 /// syntax cannot express.
 fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<()> {
     let mut cursor = Cursor::new(&braces.text, braces.at);

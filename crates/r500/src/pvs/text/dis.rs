@@ -112,8 +112,8 @@ pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     }
 }
 
-/// Writes braces with the fields that the preceding text does not express. If the assembler would give a field another
-/// value than `words` has, the preceding text does not express this field.
+/// Writes braces with the fields that the preceding text does not express. For such a field, the assembler would choose
+/// another value than the value in `words`.
 fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
     let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
     let start = out.len();
@@ -156,8 +156,8 @@ fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut Strin
     }
 }
 
-/// Returns whether the text includes the destination. If the operation does not write anything, the text includes the
-/// destination only if a field of the destination is not zero.
+/// Returns whether the text includes the destination. If the operation writes nothing and every field of the
+/// destination is zero, the text omits the destination.
 fn prints_destination(inst: &Inst) -> bool {
     let none = Dst { file: DstType::TEMPORARY, register: 0, mode: Mode::Absolute, mask: 0 };
     !matches!(inst.operation().value, Value::Nothing) || inst.dst != none
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(ignored(Some(0x01ff_0042)), 0x0124_8042);
     }
 
-    /// A dual instruction of Mesa's r300 driver. Each half has its own line.
+    /// Mesa's r300 driver writes this dual instruction. Each half has one line.
     #[test]
     fn a_dual_instruction_has_two_lines() {
         assert_eq!(

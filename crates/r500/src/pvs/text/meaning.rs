@@ -49,7 +49,7 @@ pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     lines
 }
 
-/// Returns the description of an operation, without its full stop. The description is the doc comment of the
+/// Returns the description of an operation without the full stop at the end. The description is the doc comment of the
 /// operation's code.
 fn does(op: Op) -> &'static str {
     let (names, code) = op.names();

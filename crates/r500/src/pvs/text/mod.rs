@@ -1,9 +1,8 @@
 //! Text of vertex programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words as text, and [`assemble`] turns this text into the same words. The ordinary syntax
-//! cannot express some bits. Examples of such bits are reserved bits, and bits of ignored operands that differ from the
-//! bits that compilers write. The disassembler writes these bits in braces, so no bit is lost. docs/r500-vertex.md
-//! describes the text.
+//! [`disassemble`] prints any words as text, and [`assemble`] turns the text into the same words. The ordinary syntax
+//! cannot express some bits. Examples are reserved bits, and bits of ignored operands with unusual values. The
+//! disassembler writes such bits in braces, so no bit is lost. docs/r500-vertex.md describes the text.
 //!
 //! ```
 //! use reconverge_r500::pvs::text::{Listing, assemble, disassemble};

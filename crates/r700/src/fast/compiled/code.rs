@@ -105,7 +105,8 @@ impl<'a> Way<'a> {
         self.skip.take().unwrap_or(none)
     }
 
-    /// Returns the active lanes that belong to a set, or `None` if every active lane belongs to the set.
+    /// Returns the active lanes that belong to a set. If every active lane belongs to the set, the function returns
+    /// `None`.
     fn chosen(&self, set: u8) -> Option<Value> {
         match set {
             TRUE => self.chosen[0],
@@ -270,8 +271,8 @@ impl<'a> Way<'a> {
         let (first, width, float) = layout.part(component)?;
         let is_word = float || matches!(numbers, Number::UnsignedInt | Number::SignedInt);
         let (value, inside) = match width {
-            // The format does not store this component. The component has its fill value if the first byte of the
-            // element is in the buffer.
+            // The format does not store this component. If the first byte of the element is in the buffer, the
+            // component has its fill value.
             0 => (self.rows.word(layout.fill(component, numbers)), self.inside(elements, elements.at, 1)),
             32 if is_word => {
                 let place = self.rows.word(first / 8);
@@ -323,16 +324,16 @@ impl<'a> Way<'a> {
         let whole = self.rows.two(Two::MinUnsigned, place, last);
         let [word, _] = self.rows.strip.site_load(elements.site, whole, elements.lanes);
         let beyond = self.rows.two(Two::Sub, place, whole);
-        // If all four bytes are outside the buffer, a shift by 32 bits removes all bits of the word.
+        // The shift removes the bytes outside the buffer from the word. If all four bytes are outside, the shift
+        // removes all 32 bits.
         let four = self.rows.word(4);
         let beyond = self.rows.two(Two::MinUnsigned, beyond, four);
         let bits = self.rows.one(One::Shl(3), beyond);
         self.rows.two(Two::Shr, word, bits)
     }
 
-    /// Converts up to 16 bits of a word to a number, in the same way as [`crate::format::convert`]. `convert` divides
-    /// doubles, and this function divides floats. The quotient of the floats rounds to the same result as the quotient
-    /// of the doubles.
+    /// Converts up to 16 bits of a word to a number. [`crate::format::convert`] returns the same number. `convert`
+    /// divides doubles, and this function divides floats. Both quotients round to the same float.
     fn number(&mut self, word: Value, first: u8, width: u8, numbers: Number) -> Value {
         let codes = u32::MAX >> (32 - width);
         let bits = match numbers {
@@ -364,7 +365,7 @@ impl<'a> Way<'a> {
 
     // Access to registers relative to AR.
 
-    /// Returns R[n + AR] for each lane. If this register does not exist for some lane, the node does not run.
+    /// Returns R[n + AR] for each lane. If some lane's register R[n + AR] does not exist, the node does not run.
     fn indexed(&mut self, operation: &Operation) -> Option<Value> {
         let (first, chan) = (operation.number >> 2, operation.number & 3);
         let index = self.place(operation.src[0]);
@@ -373,7 +374,7 @@ impl<'a> Way<'a> {
         let register = self.rows.two(Two::Add, index, first);
         let inside = self.reach(register, chan)?;
         let mut word = self.rows.strip.window_load(inside);
-        // The values that this node has computed are not in memory yet, so these values replace the loaded words.
+        // Memory does not contain the values that this node has computed. So computed values replace the loaded words.
         let number = |row: Row| match row {
             Row::Group(place) if place < self.lowered.tables.indexed * REGISTER => Some(place / ROW),
             _ => None,
@@ -415,8 +416,8 @@ impl<'a> Way<'a> {
         sum.unwrap_or(zero)
     }
 
-    /// Applies OMOD or the factor of a MULADD to a value. Then applies CLAMP to the product. `chosen`: whether the
-    /// value is an unchanged copy of one of the operands.
+    /// Multiplies a value by OMOD or by the factor of a MULADD. Then applies CLAMP to the product. `chosen`: whether
+    /// the value is an unchanged copy of an operand.
     fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
         let (mut value, mut chosen) = (value, chosen);
         if operation.factor != 1.0 {
@@ -429,7 +430,7 @@ impl<'a> Way<'a> {
             return value;
         }
         let (zero, one) = (self.rows.word(0), self.rows.word(lane::ONE));
-        // If the value is a NaN, the host's maximum returns its second operand, which is zero.
+        // If the value is a NaN, the host's maximum instruction returns its second operand. The second operand is zero.
         let positive = self.rows.two(Two::FMax, value, zero);
         let mut clamped = self.rows.two(Two::FMin, positive, one);
         if chosen {
@@ -444,8 +445,8 @@ impl<'a> Way<'a> {
         }
         let nan = self.rows.compare(predicate::UNORD, value, value);
         let kept = self.rows.strip.select(nan, clamped, value);
-        // A computed NaN may not have the canonical bits yet, so the slow path must compute the value. All other values
-        // already have canonical bits. Converting such values to canonical bits again would change denormals.
+        // A computed NaN may not have the canonical bits, so the slow path must compute the value. All other values
+        // already have canonical bits. Converting a denormal to canonical bits again would change the denormal.
         if chosen || self.rows.exact {
             return kept;
         }

@@ -1,5 +1,5 @@
-//! The compiled engine. It runs a program as linked host code. In contrast, the fast engine calls a function for each
-//! operation.
+//! The compiled engine. This engine runs a program as linked host code, whereas the fast engine calls a function for
+//! each operation.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -8,11 +8,11 @@
 //! | `run` | enters and leaves compiled code, and updates the flow state |
 //!
 //! Between two nodes, registers, flow state and counts are the same as in the fast engine. The fast engine runs the
-//! instructions that no node contains. For these instructions, compiled code calls the fast engine at the end of a
-//! node. Afterwards, compiled code continues with another node. If an operation has no template, compiled code calls
-//! the fast engine's operation. A vertex fetch loads from a site. A site holds the memory of one buffer. Lockstep
-//! reports the instruction at which two engines differ. To find this instruction, lockstep can use a node that ends
-//! inside a clause. At the end of such a node, lockstep compares only the registers.
+//! instructions that no node contains. At such an instruction, the node ends, and compiled code calls the fast engine.
+//! Compiled code then continues with another node. If an operation has no template, compiled code calls the fast
+//! engine's function for the operation. A vertex fetch loads from a site. A site contains the memory of one buffer.
+//! Lockstep reports the instruction at which two engines differ. To find this instruction, lockstep can use a node that
+//! ends inside a clause. At the end of such a node, lockstep compares only the registers.
 
 mod code;
 mod run;
@@ -72,8 +72,8 @@ enum Counted {
 enum End {
     /// The wavefront continues at this address.
     At(u32),
-    /// The groups of the clause at address `pc` have run. UPDATE_EXECUTE_MASK disables some lanes. A word of the node
-    /// stores these lanes, and `skip` is the index of this word.
+    /// The groups of the clause at address `pc` have run. UPDATE_EXECUTE_MASK switches some lanes off. The node has a
+    /// word with these lanes, and `skip` is the index of this word.
     Clause { pc: u32, last_pc: u32, form: AluForm, skip: Option<u32> },
     /// An iteration ends at the LOOP_END with this number.
     Iteration(u32),
@@ -87,9 +87,9 @@ enum End {
 pub(super) struct Own {
     /// The address at which the node begins.
     pc: u32,
-    /// Whether the node can run only inside a loop. This field is `true` if the node contains a clause that must be
-    /// inside a loop. This field is also `true` if compiled code can continue with another node that can run only
-    /// inside a loop, without a change of the flow state.
+    /// Whether the node can run only inside a loop. The field is `true` if a clause of the node must be inside a loop.
+    /// Suppose that compiled code can continue from node A with node B without a change of the flow state. If B can run
+    /// only inside a loop, the field of A is also `true`.
     in_loop: bool,
     /// Addresses of the node's ALU_BREAKs. The lanes that an ALU_BREAK disables leave the node.
     leaves: Vec<u32>,
@@ -129,15 +129,15 @@ impl Compiled {
         self.buffers.iter().map(of_site).collect()
     }
 
-    /// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins at this
-    /// instruction, or if the budget or the flow state does not allow the node to run.
+    /// Returns the node that begins at the control-flow instruction `number`. If no node begins at this instruction,
+    /// the function returns `None`. If the budget or the flow state does not allow the node to run, the function also
+    /// returns `None`.
     #[inline(always)]
     pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
         run::node(&self.linked, number, budget, flow)
     }
 
-    /// Adds the counts of the parts to the counts of the instructions in these parts. Then sets the counts of the parts
-    /// to zero.
+    /// Adds the count of each part to the counts of the part's instructions. Then sets the counts of the parts to zero.
     pub(super) fn settle(&self, counts: &mut Counts) {
         let Counts { runs, nodes, fetches, code, .. } = counts;
         for (counted, times) in self.parts.iter().zip(code) {

@@ -27,8 +27,8 @@ use crate::wave::{At, Wave};
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
 
-/// A wavefront that runs compiled code. If compiled code calls an operation or the flow control, this structure is the
-/// context of the call.
+/// A wavefront that runs compiled code. If compiled code calls an operation or the flow control, the call gets this
+/// structure as an argument.
 pub(in crate::fast) struct Work<'c, 'a> {
     runner: &'c mut Runner<'a>,
     wave: &'c mut Wave,
@@ -37,7 +37,7 @@ pub(in crate::fast) struct Work<'c, 'a> {
     end_at: u64,
     /// The budget and the number of iterations at the latest entry into compiled code.
     given: (i32, u32),
-    /// For each path, the number of instructions that the fast engine ran because compiled code called the fast engine.
+    /// For each path, the number of instructions that compiled code passed to the fast engine.
     shares: Shares,
     /// Result of the run: whether the run has ended, or a trap. The result is valid after the flow control has left
     /// compiled code.
@@ -161,8 +161,9 @@ impl Work<'_, '_> {
     }
 }
 
-/// Returns the node that begins at the control-flow instruction `number`. Returns `None` if no node begins at this
-/// instruction, or if the budget or the flow state does not allow the node to run.
+/// Returns the node that begins at the control-flow instruction `number`. If no node begins at this instruction, the
+/// function returns `None`. If the budget or the flow state does not allow the node to run, the function also returns
+/// `None`.
 #[inline(always)]
 pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
     let node = linked.starting_at(number)?;
@@ -196,7 +197,7 @@ pub(in crate::fast) fn run<O: Observer>(
     runner.keep_sites(state);
     if compiled.indexes {
         *state.own_mut::<LANES>(PLACES) = std::array::from_fn(|lane| 4 * lane as u32);
-        // SAFETY: while generated code runs, only generated code accesses the rows.
+        // SAFETY: while generated code runs, no other code accesses the rows.
         state.set_window(unsafe { &mut *rows });
     }
     let shares = Shares::default();
@@ -204,8 +205,8 @@ pub(in crate::fast) fn run<O: Observer>(
     let narrow = || std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0);
     work.give_counts(linked, state);
     let arrived = Arrived { node, rows: [rows, narrow(), narrow()], counts: &mut counts };
-    // SAFETY: compiled code exists only if the processor supports the instruction set level of this code. The code was
-    // traced for the layout of these rows. The row of the active lanes is set.
+    // SAFETY: compiled code exists only if the processor supports the instruction set level of the code. The code was
+    // traced for the layout of these rows. The row of the active lanes is initialised.
     let left = unsafe { linked.run(arrived, |own| own.pc, state, &mut work) };
     let place = match left {
         Left::Ended => None,
@@ -239,8 +240,8 @@ impl Runner<'_> {
             return;
         }
         for (site, bytes) in (0..).zip(memory) {
-            // SAFETY: the bytes exist as long as this runner exists. No other runner has the same identity. Compiled
-            // code only loads from the bytes.
+            // SAFETY: the bytes exist at least as long as this runner. Two runners never have the same identity.
+            // Compiled code reads the bytes but never writes them.
             unsafe { state.set_site(site, 0, std::ptr::from_ref(*bytes).cast_mut()) };
         }
     }

@@ -1,9 +1,9 @@
-//! Traces a program: converts its clauses to nodes of linked code.
+//! Traces a program. Tracing converts the clauses of the program to nodes of linked code.
 //!
 //! A node is a chain of ALU clauses, vertex fetches and conditionals. All parts of the chain have templates. A node
-//! ends at an instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, and before
-//! the target of a jump. A node also ends before an operation without a template. Compiled code calls such an
-//! operation. Lanes that an ALU_BREAK disables leave the node.
+//! ends before an instruction that the fast engine runs, after a clause that changes the stack, at a LOOP_END, and
+//! before the target of a jump. A node also ends before an operation without a template. Compiled code calls such an
+//! operation. If an ALU_BREAK disables lanes, these lanes leave the node.
 
 use std::ops::Range;
 
@@ -70,8 +70,8 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> (Traced, Parts, Vec<Bo
     (traced, parts, buffers, merged.iter().any(Option::is_some))
 }
 
-/// Returns the runs of an ALU clause as one run. Returns `None` if the runs are separated by anything other than checks
-/// of indexed registers. Also returns `None` if some operation has no template.
+/// Joins the runs of an ALU clause to one run. The function returns `None` if anything except checks of indexed
+/// registers separates the runs. The function also returns `None` if some operation has no template.
 fn merged(lowered: &Lowered, node: &Node, has_template: &[bool]) -> Option<Groups> {
     let Work::Alu(clause) = &node.work else { return None };
     let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
@@ -130,8 +130,8 @@ fn sites(lowered: &Lowered) -> (Vec<Option<u32>>, Vec<Bound>) {
     (sites, buffers)
 }
 
-/// For each instruction, returns the instructions whose ADDR names this instruction, and whether this instruction is
-/// part of a loop.
+/// Returns two lists with an entry for each instruction. The first list has the instructions whose ADDR is this
+/// instruction. The second list states whether this instruction is in a loop.
 fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     let (mut targets, mut loops) = (vec![Vec::new(); lowered.nodes.len()], vec![false; lowered.nodes.len()]);
     for (number, node) in lowered.nodes.iter().enumerate() {
@@ -147,8 +147,8 @@ fn targets(lowered: &Lowered) -> (Vec<Vec<u32>>, Vec<bool>) {
     (targets, loops)
 }
 
-/// A part of one side of a conditional. A conditional has one side for lanes whose condition is true. A conditional
-/// with an ELSE also has a side for lanes whose condition is false.
+/// A part of a side of a conditional. A conditional has a side for lanes whose condition is true. A conditional with an
+/// ELSE also has a side for lanes whose condition is false.
 enum Part {
     /// An ALU clause, or a clause of vertex fetches. The value is the number of the control-flow instruction.
     Clause(u32),
@@ -160,18 +160,19 @@ struct Conditional {
     /// Number of the ALU_PUSH_BEFORE. The JUMP of the conditional is the instruction after the ALU_PUSH_BEFORE.
     push: u32,
     taken: Vec<Part>,
-    /// Number of the ELSE, and the parts of the side after the ELSE. `None` if the conditional has no ELSE.
+    /// The number of the ELSE. The list has the parts of the side after the ELSE. If the conditional has no ELSE, the
+    /// field is `None`.
     other: Option<(u32, Vec<Part>)>,
     pop: Option<Pop>,
     /// Number of the instruction after the conditional.
     next: u32,
 }
 
-/// The POP at the end of a conditional.
+/// A POP at the end of a conditional.
 struct Pop {
     number: u32,
-    /// Whether the jump over the last side of the conditional leads to this POP. If this field is set, the POP is
-    /// issued even if no lane runs the last side.
+    /// Whether the POP is issued even if no lane runs the last side of the conditional. If this field is set, the jump
+    /// over the last side leads to the POP.
     always: bool,
 }
 
@@ -214,8 +215,8 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
-    /// For each clause that consists of several runs, one run that joins these runs. The entry is `None` if compiled
-    /// code cannot run the clause as one run.
+    /// For each clause with several runs, one run that joins all runs of the clause. If compiled code cannot run the
+    /// clause as one run, the entry is `None`.
     merged: &'a [Option<Groups>],
     /// The site of each fetch instruction that has a template.
     sites: Vec<Option<u32>>,
@@ -231,13 +232,14 @@ struct Tracer<'a> {
     /// Maximum number of instructions in a node.
     most: u32,
     linker: Linker<R700, Way<'a>>,
-    /// For each instruction, the node that begins at this instruction, or `None` if no node begins at this instruction.
+    /// For each instruction, the node that begins at the instruction. If no node begins at an instruction, the entry is
+    /// `None`.
     starts: Vec<Option<u32>>,
     parts: Parts,
     own: Open,
     /// The latest node that checks the instruction budget.
     checked: u32,
-    /// Number of instructions since the start of the node `checked`.
+    /// Number of instructions from the start of the node `checked` to the current position.
     before: u32,
 }
 
@@ -259,16 +261,16 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Returns the instruction with this number, if the instruction only changes the flow of lanes and applies to all
-    /// active lanes. Otherwise returns `None`.
+    /// Returns the instruction with this number if two conditions are met: the instruction only changes the flow of
+    /// lanes, and the instruction applies to all active lanes. Otherwise, the function returns `None`.
     fn flow(&self, number: u32) -> Option<(CfInst, &'a Control)> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Flow(inst, control) = &node.work else { return None };
         (is_plain(control) && !node.end).then_some((*inst, control))
     }
 
-    /// Returns the fetch clause with this number, if all active lanes run the clause and all instructions of the clause
-    /// have templates. Otherwise returns `None`.
+    /// Returns the fetch clause with this number if all active lanes run the clause and all instructions of the clause
+    /// have templates. Otherwise, the function returns `None`.
     fn fetches(&self, number: u32) -> Option<&'a Fetches> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Fetch(clause) = &node.work else { return None };
@@ -316,7 +318,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether a node can begin with an instruction. No node begins with the last instruction of a program,
-    /// because the wavefront could not continue at a later address.
+    /// because no later address exists for the end of the node.
     fn begins(&self, number: u32) -> bool {
         let is_last = (number as usize + 1) >= self.chosen.len()
             || self.lowered.first_of(number) != self.lowered.first_of(number + 1);
@@ -326,14 +328,14 @@ impl<'a> Tracer<'a> {
                 || self.clause(number).is_some_and(|(_, run)| self.compiles(run)))
     }
 
-    /// Returns whether a node that begins with an instruction is worthwhile. If a node contains only a short clause,
-    /// entering compiled code costs more time than the node saves. Such a node is worthwhile only if a LOOP_END or a
-    /// JUMP follows the clause, or if the loop around the node has other nodes.
+    /// Returns whether a node that begins with an instruction saves time. Entering compiled code takes time. A node
+    /// with only one short clause usually saves less time than the entry takes. The node saves more time if a LOOP_END
+    /// or a JUMP follows the clause, or if the loop around the clause has other nodes.
     fn pays(&self, number: u32) -> bool {
         if !self.begins(number) {
             return false;
         }
-        // A compiled fetch saves more time than a compiled operation, so one compiled fetch makes a node worthwhile.
+        // A compiled fetch saves more time than a compiled operation. So a node with one fetch is worthwhile.
         let Some((_, run)) = self.clause(number) else { return true };
         let goes_on = || matches!(self.flow(number + 1), Some((CfInst::LOOP_END | CfInst::JUMP, _)));
         let in_loop = |next: &u32| *next == number + 1 || self.loops.get(*next as usize) == Some(&true);
@@ -406,8 +408,8 @@ impl<'a> Tracer<'a> {
             let next = conditional.as_ref().map_or(number + 1, |conditional| conditional.next);
             let indexes = self.merged[number as usize..next as usize].iter().any(Option::is_some);
             if indexes && self.linker.next_node() != self.checked {
-                // If a register that an index selects does not exist, compiled code refuses the whole node, and the
-                // fast engine runs from the node's first instruction. So an indexed access begins a new node.
+                // An index may select a register that does not exist. Compiled code then runs no part of the node, and
+                // the fast engine starts at the first instruction of the node. So an indexed access begins a new node.
                 self.divide(number);
             }
             if let Some(conditional) = conditional {
@@ -470,8 +472,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Closes the open node. Returns two numbers and the node's data. The first number counts the instructions after
-    /// the last clause at which lanes leave the node. The second number is the number of the part that consists of
-    /// these instructions.
+    /// the last clause that makes lanes leave the node. The second number identifies the part with these instructions.
     fn close(&mut self, end: End) -> ([u32; 2], Own) {
         let pc = self.own.pc;
         let Open { in_loop, leaves, last: Together { size, counted }, .. } =
@@ -514,8 +515,8 @@ impl<'a> Tracer<'a> {
 
     // The methods that trace conditionals.
 
-    /// Returns the conditional that begins with the ALU_PUSH_BEFORE `push`, at nesting depth `depth`. Returns `None` if
-    /// some part of the conditional has no template.
+    /// Returns the conditional that begins with the ALU_PUSH_BEFORE `push`, at nesting depth `depth`. If some part of
+    /// the conditional has no template, the function returns `None`.
     fn conditional(&self, push: u32, depth: u32) -> Option<Conditional> {
         let (clause, run) = self.clause(push)?;
         let opens = clause.form == AluForm::ALU_PUSH_BEFORE && run.masks && self.is_all_templates(run);
@@ -536,10 +537,10 @@ impl<'a> Tracer<'a> {
         Some(Conditional { push, taken, other: Some((end, not)), pop, next })
     }
 
-    /// Returns the POP at the end of a conditional, if the conditional has a POP. Also returns the number of the
-    /// instruction after the conditional. `end` is the number of the instruction after the last side of the
-    /// conditional. `over` is the jump over this side. Returns `None` if `over` leads neither to the POP nor to the
-    /// instruction after the conditional.
+    /// Returns the POP at the end of a conditional, or `None` if the conditional has no POP. Also returns the number of
+    /// the instruction after the conditional. `end` is the number of the instruction after the last side of the
+    /// conditional. `over` is the jump over the last side. The function returns `None` if the target of `over` is
+    /// neither the POP nor the instruction after the conditional.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {
@@ -551,8 +552,8 @@ impl<'a> Tracer<'a> {
             .then_some((Some(Pop { number: end, always }), end + 1))
     }
 
-    /// Returns the parts of the side that begins at `start`, and the number of the instruction after these parts. Also
-    /// returns whether the last part pops the stack entry of the conditional.
+    /// Returns the parts of the side that begins at `start`, and the number of the instruction after the last part.
+    /// Also returns whether the last part pops the stack entry of the conditional.
     fn side(&self, start: u32, depth: u32) -> Option<(Vec<Part>, u32, bool)> {
         let (mut parts, mut number) = (Vec::new(), start);
         loop {
@@ -581,10 +582,10 @@ impl<'a> Tracer<'a> {
         Some((parts, number, false))
     }
 
-    /// Returns the number of instructions of a conditional. Also returns the number of conditionals inside this
-    /// conditional, plus one for this conditional itself.
+    /// Returns the number of instructions in a conditional. Also returns the number of conditionals: the given
+    /// conditional, and all conditionals inside the given conditional.
     fn measure(&self, conditional: &Conditional) -> (u32, u32) {
-        // The number 3 counts the JUMP, an ELSE and a POP.
+        // The 3 stands for a JUMP, an ELSE and a POP.
         let (mut size, mut words) = (self.size(conditional.push) + 3, 1);
         let other = conditional.other.iter().flat_map(|(_, parts)| parts);
         for part in conditional.taken.iter().chain(other) {
@@ -673,8 +674,8 @@ impl<'a> Tracer<'a> {
         let ends = self.linker.leaves() || self.linker.slow.rows.strip.has_spans();
         if !self.is_all_templates(run) && ends {
             // Compiled code must not call an operation for lanes that have left the node. If a node accesses memory at
-            // addresses of lanes, compiled code runs the call of the node only if a lane is outside the memory. In that
-            // case, the call replaces the code of the node. So a new node begins with this clause.
+            // addresses of lanes, compiled code makes the call only if a lane is outside the memory. In that case,
+            // compiled code makes the call instead of running the node. So a new node begins with this clause.
             self.divide(number);
         }
         self.operate(run.operations.clone());

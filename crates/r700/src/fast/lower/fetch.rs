@@ -94,8 +94,8 @@ pub(in crate::fast) struct Fetching {
     /// Destinations of the results, by component. A burst has one entry per register.
     pub(in crate::fast) dst: Vec<[Option<(Register, Chosen)>; 4]>,
     pub(in crate::fast) work: FetchWork,
-    /// Name under which the engine counts executions of the instruction, or `None` if the engine does not count these
-    /// executions.
+    /// Name under which the engine counts executions of the instruction. If the engine does not count the executions,
+    /// the field is `None`.
     pub(in crate::fast) name: Option<&'static str>,
     pub(in crate::fast) exactness: Fidelity,
     pub(in crate::fast) rules: Vec<Rule>,
@@ -139,8 +139,8 @@ pub(in crate::fast) enum FetchWork {
     Sample(Box<Sample>),
     /// LD: reads one texel.
     Load(Box<Load>),
-    /// GET_GRADIENTS_H or GET_GRADIENTS_V. The instruction subtracts the value of lane 0 of the quad from the value of
-    /// another lane of the quad. The field is the number of this other lane in the quad.
+    /// GET_GRADIENTS_H or GET_GRADIENTS_V. The instruction subtracts the value of lane 0 of a quad from the value of a
+    /// second lane of the quad. The field is the number of the second lane in the quad.
     Gradients(usize),
     /// SET_GRADIENTS_H (0) or SET_GRADIENTS_V (1).
     SetGradients(usize),
@@ -159,8 +159,8 @@ pub(in crate::fast) enum FetchWork {
 /// A bound texture or vertex buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Bound {
-    /// ALT_CONST: whether the resource belongs to the other stage (vertex or pixel) instead of the stage of the
-    /// program.
+    /// ALT_CONST. If this field is set, a vertex program uses a resource of the pixel stage, and a pixel program uses a
+    /// resource of the vertex stage.
     pub(in crate::fast) alternate: bool,
     pub(in crate::fast) id: u8,
 }
@@ -202,8 +202,8 @@ pub(in crate::fast) struct FlatSample {
 }
 
 impl FlatSample {
-    /// Returns the rows of the sample. Returns `None` if these rows can change within a launch or if some component has
-    /// several destinations.
+    /// Returns the rows of the sample. The function returns `None` if the rows can change within a launch, or if some
+    /// component has several destinations.
     fn new(
         sample: &Sample,
         texture: &Texture,
@@ -259,9 +259,9 @@ impl Lowering<'_> {
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }?;
-        // The register number of an instruction can depend on aL although the instruction uses no component of the
-        // register. For such an instruction, the fast engine would not notice that aL does not exist. So the reference
-        // interpreter runs the instruction.
+        // An instruction can compute its register number from aL but use no component of the register. At such an
+        // instruction, the fast engine would not notice that aL does not exist. So the reference interpreter runs the
+        // instruction.
         let asks = |row: &Register| matches!(row, Register::Loop(..));
         let source = !fetch.src_rel || fetching.src.as_flattened().iter().any(asks);
         let rows = fetching.dst.as_flattened().iter().flatten();

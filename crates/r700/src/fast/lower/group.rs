@@ -1,9 +1,9 @@
 //! Lowers the operations of a group.
 //!
-//! A group reads all operands before it writes any result. Therefore an operation that writes a row must come after the
-//! operations of its group that read the row. If two operations each read the row that the other operation writes, one
-//! of the two operations writes an intermediate row. At the end of the group, a copy moves the result from the
-//! intermediate row to the destination.
+//! A group reads all operands before it writes any result. Therefore, if operation A reads a row that operation B of
+//! the same group writes, A must come before B. If A also writes a row that B reads, the lowering gives one of the two
+//! operations an intermediate row. At the end of the group, a copy moves the result from the intermediate row to the
+//! destination.
 
 use super::super::bodies::{CubeSlot, Dot4, General, Max4, Sets};
 use super::super::indexed::{Check, WriteByLoop, WriteByRow};
@@ -24,8 +24,7 @@ struct Draft {
     made: Made,
     /// Rows that the instruction reads.
     reads: Vec<Place>,
-    /// Other rows that receive the result, besides the destination of the operation: the row of a register, or the row
-    /// of PV or PS.
+    /// Rows that receive a copy of the result in the destination: the row of a register, or the row of PV or PS.
     others: Vec<Place>,
 }
 
@@ -58,15 +57,15 @@ impl Lowering<'_> {
         let mut copies = Vec::new();
         let seen = |op: &AluOp| op.dst_rel;
         for (number, op) in group.ops.iter().enumerate() {
-            // If a later instruction of the group writes an indexed register, the lowering first copies the operands of
-            // the current instruction. The indexed write does not change the copies.
+            // If a later instruction of the group writes an indexed register, the lowering first copies the current
+            // instruction's operands. The indexed write does not change the copies.
             let held = group.ops[number + 1..].iter().any(seen);
             let Some(mut draft) = self.draft(clause, group, op, before, wanted, held) else { continue };
             if !op.dst_rel {
                 drafts.push(draft);
                 continue;
             }
-            // An indexed write takes place at once. Later slots of the group read the new value
+            // An indexed write happens immediately. Instructions in later slots of the group read the new value
             // (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             let result = self.temporary();
             draft.made.operation.dst = result;
@@ -88,8 +87,8 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.made.operation.dst;
             if free.is_none() {
-                // Each remaining instruction writes a row that some other remaining instruction reads. Therefore the
-                // first remaining instruction writes its result to an intermediate row.
+                // For each remaining instruction, some other remaining instruction reads the destination. So no
+                // instruction can be the first. The first remaining instruction writes to an intermediate row.
                 draft.made.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }
@@ -108,7 +107,8 @@ impl Lowering<'_> {
         self.run.push(Made { operation, template, plain: None, group: self.lowered.groups.len() as u32 });
     }
 
-    /// Returns the operation for the instruction of one slot, or `None` if the instruction has no visible effect.
+    /// Returns the operation for the instruction of one slot. If the instruction has no visible effect, the function
+    /// returns `None`.
     fn draft(
         &mut self,
         clause: &AluClause,
@@ -131,8 +131,8 @@ impl Lowering<'_> {
         if let Some(address) =
             address.filter(|_| op.pred_sel.is_some() && !before.address[usize::from(op.dst_chan)])
         {
-            // Lanes that the predicate disables do not write AR. The AR of these lanes is 0, because the clause has not
-            // defined AR yet.
+            // Lanes that the predicate disables do not write AR. The clause has not written AR before, so the AR of
+            // these lanes is 0.
             let zero = self.constant_place(0);
             let operation = self.copy(zero, address, ACTIVE);
             self.push(operation, COPY);
@@ -200,7 +200,7 @@ impl Lowering<'_> {
             finish: factors != [1.0; 2] || op.clamp,
             write: dst.is_some(),
         };
-        // A kernel can apply only one factor: the factor of OMOD or the factor of the opcode.
+        // A kernel can multiply by only one factor: the factor of OMOD, or the factor of the opcode.
         let own = if factors.contains(&1.0) {
             choose(op.opcode.code, shape, self.environment.chip.family, self.level)
         } else {
@@ -226,7 +226,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the row of an operand from [`Lowering::source`]. If `held` is set and the operand is a register, an
-    /// operation first copies the register to this row. The indexed writes of the group do not change the copy.
+    /// operation first copies the register to this row. Indexed writes of the group do not change the copied value.
     fn held_source(
         &mut self,
         clause: &AluClause,
@@ -257,7 +257,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the kernel of an operation over the four vector slots. `modified`: whether some operand has abs or neg.
-    /// `terms`: the number of slots from slot x to the last slot with a factor that is not the constant 0.
+    /// `terms`: the number of slots up to the last slot with a factor that is not the constant 0.
     pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
         let level = self.level;
         Some(match (op.opcode.code, modified, terms) {

@@ -1,8 +1,8 @@
-//! Lowers instructions that access memory. In fetch clauses, these instructions are vertex fetches, memory reads and
-//! accesses to the local data share. Exports and memory exports are also lowered here.
+//! Lowers instructions that access memory. Fetch clauses contain three kinds of such instructions: vertex fetches,
+//! memory reads, and accesses to the local data share. This file also lowers exports and memory exports.
 //!
-//! The reference interpreter runs accesses to unbound buffers, accesses in a format that has no layout, and accesses to
-//! registers that do not exist. The reference interpreter also runs memory exports that read memory.
+//! The reference interpreter runs some accesses: accesses to unbound buffers, accesses in a format without a layout,
+//! and accesses to registers that do not exist. The reference interpreter also runs memory exports that read memory.
 
 use reconverge_simt::Fidelity;
 
@@ -187,9 +187,8 @@ impl Lowering<'_> {
     }
 
     pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
-        // The register number of an export can depend on aL although the export uses no component of the register. For
-        // such an export, the fast engine would not notice that aL does not exist. So the reference interpreter runs
-        // the export.
+        // An export can compute its register number from aL but use no component of the register. At such an export,
+        // the fast engine would not notice that aL does not exist. So the reference interpreter runs the export.
         if export.rel && !export.select.iter().any(|select| matches!(select, Select::Component(_))) {
             return None;
         }
@@ -221,8 +220,8 @@ impl Lowering<'_> {
         };
         let elem_dwords = usize::from(export.elem_dwords);
         let components = export.components();
-        // The register number of an export can depend on aL although the export writes no component. For such an
-        // export, the fast engine would not notice that aL does not exist (see `exports`).
+        // An export can compute its register number from aL but write no component. At such an export, the fast engine
+        // would not notice that aL does not exist (see `exports`).
         if export.rel && export.comp_mask & ((1 << components) - 1) == 0 {
             return None;
         }

@@ -1,8 +1,9 @@
-//! Decides which groups of a clause are lowered, and for which groups PV and PS need separate rows.
+//! Selects the groups of a clause that the lowering converts. Also determines the groups that need separate rows for PV
+//! and PS.
 //!
-//! Usually, a group reads PV and PS from the destination rows of the previous group. PV and PS need separate rows if
-//! the previous group has no such destination rows. PV and PS also need separate rows if the reference interpreter can
-//! run the previous group or the group that reads PV and PS.
+//! Usually, a group reads PV and PS from the destination rows of the previous group. If the previous group has no
+//! destination rows with the values of PV and PS, PV and PS need separate rows. PV and PS also need separate rows if
+//! the reference interpreter can run one of the two groups.
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -102,9 +103,9 @@ impl Lowering<'_> {
             let meaning = match op.opcode.meaning {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
-                // An operation over several slots is not lowered if the operation has both an indexed operand and a
-                // predicate. In a lane that the predicate disables, the slot does not read its indexed operand, but the
-                // other slots use this operand.
+                // The lowering skips operations over several slots that have both an indexed operand and a predicate.
+                // If the predicate disables a slot in a lane, this slot does not read its indexed operand. The other
+                // slots still use the operand.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {
@@ -134,8 +135,8 @@ impl Lowering<'_> {
             });
             let destination = if op.dst_rel {
                 // The lowering moves an indexed write before the operations of later slots. If the instruction had
-                // other effects, these effects would also occur before the effects of the later slots, in the wrong
-                // order.
+                // another effect, this effect would also come before the effects of later slots. That order would be
+                // wrong.
                 op.opcode.meaning.is_result_only() && op.write && index()
             } else {
                 !op.write || self.destination(op).is_some()
@@ -152,15 +153,17 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// If a group reads PV and PS from separate rows, an earlier group must write PV and PS to these rows. For each
-    /// group, returns whether the group must write PV and PS to separate rows. The last entry of the result belongs to
-    /// no group. This entry states whether these rows must have valid values at the start of the clause.
+    /// Some groups read PV and PS from separate rows. An earlier group must write PV and PS to these rows. For each
+    /// group, this function returns whether the group must write to the separate rows. The last entry of the result
+    /// belongs to no group. The last entry states whether the separate rows must have valid values at the start of the
+    /// clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];
         for number in (0..groups.len()).rev() {
             wanted[number] = live;
-            // A result replaces the previous value of PV or PS in all lanes, unless a predicate disables some lanes.
+            // A result replaces the previous value of PV or PS in all lanes, unless a predicate disables some of the
+            // lanes.
             for op in groups[number].ops {
                 if !matches!(op.opcode.meaning, Meaning::Nothing) && op.pred_sel.is_none() {
                     live[usize::from(op.slot)] = false;

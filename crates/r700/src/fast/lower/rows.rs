@@ -1,8 +1,8 @@
 //! Assigns rows to operands, to destinations, and to the constants that do not change between executions of a group.
 //!
-//! Each constant of the environment has a row. The constant's position in a bank determines this row. When the engine
-//! creates a wavefront, the engine copies the constant's value to this row. Therefore the engine does not lower a
-//! program again for draws that only change constants.
+//! Each constant of the environment has a row. The constant's position in a bank determines the row. When the engine
+//! creates a wavefront, the engine copies the constant's value to the row. Therefore, if draws differ only in
+//! constants, the engine does not lower the program again.
 
 use reconverge_simt::registers::Row;
 
@@ -175,8 +175,8 @@ impl Lowering<'_> {
         place
     }
 
-    /// If the operand is a constant that does not change between executions of a group, returns this constant.
-    /// Otherwise returns `None`.
+    /// Returns the constant that the operand reads. The constant must be the same in all executions of a group.
+    /// Otherwise, the function returns `None`.
     pub(super) fn constant(&self, clause: &AluClause, source: &Source) -> Option<Constant> {
         let uniform =
             |bank, number: usize| Constant::Uniform(Uniform { alternate: clause.alt_const, bank, number });

@@ -37,8 +37,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Returns whether a line with this number and slot belongs to the group. The line belongs to the group if the
-    /// group has the same number and the slot is free.
+    /// Returns whether a line with this number and slot belongs to the group. The group must have the number of the
+    /// line, and the slot of the line must be free in the group.
     pub(super) fn goes_on(&self, number: u64, slot: &str) -> bool {
         self.number == Some(number) && self.taken & letter(slot) == 0
     }
@@ -73,8 +73,8 @@ impl Code {
     }
 }
 
-/// Role of an operand: the index of its instruction in the group, the index of the source, the component of the
-/// destination, and the opcode.
+/// Role of an operand. The fields are the index of the instruction in the group, the index of the source, the component
+/// of the destination, and the opcode.
 #[derive(Clone, Copy)]
 pub(super) struct Role {
     inst: usize,
@@ -139,7 +139,7 @@ fn opcode(name: &str, family: Family) -> Option<Code> {
         .or_else(|| names.get(amd::operation(name)?).copied())
 }
 
-/// Returns an operation that only later chips have. latte-assembler accepts such operations in its texts.
+/// Returns an operation that only later chips have. latte-assembler accepts operations of later chips.
 fn later(name: &str) -> Option<Code> {
     let op2 = amd::LATER_OP2.iter().find(|(known, ..)| *known == name);
     let op3 = || amd::LATER_OP3.iter().find(|(known, _)| *known == name);
@@ -193,8 +193,7 @@ impl Asm<'_> {
         let Some((operands, attributes)) = rest[1..].split_at_checked(usize::from(sources) + 1) else {
             return Err(wrong(head, format!("{} has a destination and {sources} sources", head.text)));
         };
-        // The text may contain sources that the operation does not read, because the words have fields for these
-        // sources.
+        // The words have fields for sources that the operation does not read. So the text may contain such sources.
         let more = match operands.last() {
             Some(last) if last.comma && sources < 2 => {
                 let more = 1 + attributes.iter().take_while(|token| token.comma).count();
@@ -207,8 +206,8 @@ impl Asm<'_> {
         let slot_chan = CHANS.find(&slot.text[..1]).map(|at| at as u32);
         let (target, chan) = match split_chan(operands[0]) {
             Ok(split) => split,
-            // If the destination is `____` or a register without a component, the instruction writes the component of
-            // its slot.
+            // If the destination is `____` or a register without a component, the instruction writes the component that
+            // belongs to its slot.
             Err(_) if is_whole(operands[0].text) => (operands[0].text, slot_chan.unwrap_or(0)),
             Err(fault) => return Err(fault),
         };
@@ -260,7 +259,7 @@ impl Asm<'_> {
                 next = Some((token, &attributes[place + 1..]));
                 break;
             }
-            // If an operation reads only one source, the text marks the operation's second source with `~`.
+            // If an operation reads only one source, the text has `~` before the second source.
             if let Some(unused) = token.text.strip_prefix('~') {
                 let role = Role { inst, source: 1, dst_chan: chan, code };
                 words[0] |= match unused {
@@ -322,7 +321,7 @@ impl Asm<'_> {
         let raw = |selector: u32, rel: bool, chan: u32| {
             Ok((selector | u32::from(rel) << 9 | chan << 10 | negative, abs))
         };
-        // A number never begins with one of these letters. So the operand is a register or a constant in a window.
+        // No number begins with one of these letters. So the operand is a register or a constant in a window.
         if matches!(body.as_bytes().first(), Some(b'R' | b'K' | b'C' | b'S' | b'T' | b'P')) {
             let whole = chan.unwrap_or(role.dst_chan);
             for (prefix, first, count) in
@@ -415,7 +414,7 @@ impl Asm<'_> {
         raw(LITERAL, false, chan.unwrap_or(0))
     }
 
-    /// Parses an operand such as `-5` in an operation on integers. Operations on integers do not have NEG.
+    /// Parses a negative operand, such as `-5`, of an operation on integers. Operations on integers do not have NEG.
     fn negative_integer(
         &mut self,
         token: Token<'_>,
@@ -502,8 +501,8 @@ impl Asm<'_> {
         done
     }
 
-    /// Chooses BANK_SWIZZLE for the instructions whose BANK the text does not state. With the chosen values, no two
-    /// reads need the same port in the same cycle.
+    /// Chooses BANK_SWIZZLE for each instruction without BANK in the text. With the chosen values, no two reads need
+    /// the same port in the same cycle.
     fn schedule(&mut self, group: &mut Group) {
         let reads = ports::reads(&group.words, self.chip.family);
         let own = |(place, words): (usize, &[u32; 2])| {
@@ -574,8 +573,8 @@ fn signed_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns whether an operation on integers is arithmetic. Operations that are not arithmetic, such as AND_INT, may
-/// operate on the bits of a float.
+/// Returns whether an operation on integers is arithmetic. An operation that is not arithmetic, such as AND_INT, may
+/// have a float as its operand.
 fn arithmetic(row: Option<&Opcode>) -> bool {
     row.is_some_and(|row| {
         ["ADD_", "SUB_", "MUL", "MAX_", "MIN_", "ASHR", "LSHR", "LSHL", "INT_TO"]

@@ -1,9 +1,9 @@
-//! Names and spellings of AMD's own assembly text. The grammar accepts these names and spellings, and also the names
-//! and spellings of this project.
+//! Names and spellings of AMD's assembly text. The grammar accepts AMD's names and spellings, and also the names and
+//! spellings of this project.
 //!
 //! Sources: AMD, "R600/R700/Evergreen Assembly Language Format"; the grammar of decaf-emu's latte-assembler, which
-//! reads this format for the Wii U; the listings of decaf-emu's disassembler. AMD's attributes are translated to the
-//! attributes of [`super::super::attr`].
+//! reads AMD's format for the Wii U; the listings of decaf-emu's disassembler. This file translates AMD's attributes to
+//! the attributes of [`super::super::attr`].
 
 use reconverge_isa::source::parse_number;
 
@@ -20,15 +20,15 @@ pub(super) enum Dialect {
     #[default]
     Own,
     /// `.syntax amd`: the output of AMD's disassemblers. A number without brackets is an inline constant if the chip
-    /// has such a constant.
+    /// has an inline constant with this value.
     Amd,
     /// Source texts of latte-assembler. A number without brackets is a literal, and clauses have the addresses that
     /// latte-assembler assigns.
     Latte,
 }
 
-/// Returns the dialect of a text. If a line contains only END_OF_PROGRAM or a comment states a register, the dialect is
-/// the dialect of latte-assembler.
+/// Returns the dialect of a text. If some line contains only END_OF_PROGRAM or some comment states a register, the text
+/// has the dialect of latte-assembler.
 pub(super) fn dialect_of(source: &str) -> Dialect {
     let alone = |(at, word): (usize, &str)| {
         let before = source[..at].rsplit('\n').next().unwrap_or_default();
@@ -42,14 +42,14 @@ pub(super) fn dialect_of(source: &str) -> Dialect {
     }
 }
 
-/// Some ALU operations have another name in AMD's text than in this project. Returns the project's name for such an
-/// operation of AMD's text.
+/// Some ALU operations have different names in AMD's text and in this project. For AMD's name of such an operation, the
+/// function returns the project's name.
 pub(super) fn operation(name: &str) -> Option<&'static str> {
     super::super::AMD_OPERATIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
 
-/// ALU operations of later chips in the grammar of latte-assembler. Each entry has the name of the operation, its
-/// number in OP2, and its number of sources.
+/// ALU operations of later chips in the grammar of latte-assembler. An entry has the name of the operation, the number
+/// of the operation in OP2, and the number of sources.
 pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
     ("GROUP_BARRIER", 84, 2),
     ("GROUP_SEQ_BEGIN", 85, 2),
@@ -67,7 +67,7 @@ pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
 /// Operations of later chips with three operands. Each entry has the name of the operation and its number in OP3.
 pub(super) const LATER_OP3: [(&str, u32); 4] = [("BFE_UINT", 4), ("BFE_INT", 5), ("BFI_INT", 6), ("FMA", 7)];
 
-/// Some control-flow instructions have another name in AMD's text than in this project. Returns the project's name.
+/// Some control-flow instructions have different names in AMD's text and in this project. Returns the project's name.
 pub(super) fn control(name: &str) -> &str {
     match name {
         "EXP" => "EXPORT",
@@ -102,7 +102,7 @@ pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     Some((*inst, &name[inst.name().len() + 1..]))
 }
 
-/// Some texture instructions have another name in AMD's text than in this project. Returns the project's name.
+/// Some texture instructions have different names in AMD's text and in this project. Returns the project's name.
 pub(super) fn texture(name: &str) -> &str {
     AMD_TEX.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| *ours)
 }
@@ -148,8 +148,8 @@ fn choice(token: Token<'_>, names: &[&str]) -> Parse<u32> {
     })
 }
 
-/// Parses an attribute of AMD's text. Returns `false` if `name` is not an attribute or the attribute does not apply to
-/// this instruction.
+/// Parses an attribute of AMD's text. If `name` is not an attribute, or if the attribute does not apply to this
+/// instruction, the function returns `false`.
 pub(super) fn attribute(
     name: &str,
     inner: Option<Token<'_>>,
@@ -158,7 +158,7 @@ pub(super) fn attribute(
 ) -> Parse<bool> {
     let mut put = |name: &str, value: u32| set(name, value, tables, words);
     if let Some(bank) = AMD_BANKS.iter().position(|bank| *bank == name) {
-        // The first six names are for vector slots, and the last four names are for slot t.
+        // The first six are for vector slots, and the last four are for slot t.
         return Ok(put("BANK", (if bank < 6 { bank } else { bank - 6 }) as u32));
     }
     let Some(value) = inner else {
@@ -184,7 +184,7 @@ pub(super) fn attribute(
         });
     };
     Ok(match name {
-        // AMD's text writes POP_COUNT as `POP (1)`.
+        // AMD's text for POP_COUNT is `POP (1)`.
         "" => put("POP_CNT", number(value, 7)?),
         "POP_COUNT" => put("POP_CNT", number(value, 7)?),
         "CALL_COUNT" => put("CALL_CNT", number(value, 63)?),
@@ -194,7 +194,7 @@ pub(super) fn attribute(
             let plain = value.text.trim_start_matches("ALWAYS_").trim_start_matches("CF_");
             put("COND", choice(Token { text: plain, ..value }, &names)?)
         }
-        // On later chips, the field EXECUTE_MASK_OP is in the bits that contain OMOD on R600 and R700.
+        // Later chips have the field EXECUTE_MASK_OP in the bits of OMOD. R600 and R700 have only OMOD in these bits.
         "UPDATE_EXEC_MASK" => {
             let op = choice(value, &["DEACTIVATE", "BREAK", "CONTINUE", "KILL"])?;
             put("UPDATE_EXEC_MASK", 1) && put("OMOD", op)

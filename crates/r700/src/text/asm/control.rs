@@ -158,8 +158,8 @@ impl Asm<'_> {
 }
 
 impl Asm<'_> {
-    /// Parses a memory export in the form that AMD's disassemblers print: `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x],
-    /// R0.xy__, ARRAY_SIZE(4) …`.
+    /// Parses a memory export in the form of AMD's disassemblers: `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x], R0.xy__,
+    /// ARRAY_SIZE(4) …`.
     fn amd_memory(&mut self, inst: ExportInst, kind: &str, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let kinds = export_kinds(false, self.chip.family);
         let Some(code) = kinds.iter().position(|known| *known == kind) else {

@@ -1,8 +1,8 @@
-//! Parses directives. A directive begins with a dot, and states the chip, the state before the first instruction, or
-//! raw words.
+//! Parses directives. A directive begins with a dot. A directive states the chip, the state before the first
+//! instruction, or raw words.
 //!
-//! A directive takes exactly the operands that its row in the table states. Other operands are an error with a
-//! position.
+//! A directive takes exactly the operands that its row in the table states. For any other operand, the assembler
+//! reports an error with a position.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{DirectiveRow, suggest};
@@ -37,7 +37,7 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
 ];
 
 /// Names of the kinds of programs (MAN p. 37). `cs` denotes the kernels of CAL images and of LLVM. The hardware runs
-/// such a kernel as one of the other kinds.
+/// such a kernel as a program of another kind.
 const STAGES: [(&str, Stage); 7] = [
     ("ps", Stage::Pixel),
     ("vs", Stage::Vertex),
@@ -91,8 +91,8 @@ const REGISTERS: [&str; 33] = [
     "SPI_INTERP_CONTROL_0",
 ];
 
-/// Registers with several instances. Each entry has the prefix of the names (`NAME_0` and so on) and the number of
-/// instances.
+/// Registers with several instances. The instances have the names `NAME_0` and so on. An entry has `NAME` and the
+/// number of instances.
 const COUNTED: [(&str, u32); 5] = [
     ("SPI_VS_OUT_ID_", 10),
     ("SQ_VTX_SEMANTIC_", 32),
@@ -261,7 +261,7 @@ impl Asm<'_> {
                 self.body(at, true)?.extend(words);
             }
             _ => {
-                // The code above handles all other directives, so this directive is `.literal`.
+                // The code above handles all directives except `.literal`.
                 let chan = arg(0)?;
                 let chan =
                     chan_of(chan.text).ok_or_else(|| wrong(chan, "a component x, y, z or w was expected"))?;

@@ -42,7 +42,7 @@ pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>
                     }
                     at += 1;
                 }
-                // In AMD's text, there may be a blank between one of these names and the bracket.
+                // AMD's text may contain a blank between one of these names and the bracket.
                 if bytes[from] == b'('
                     && let Some(token) = found.last_mut().filter(|token| takes_brackets(token))
                 {

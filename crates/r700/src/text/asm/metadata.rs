@@ -1,9 +1,9 @@
-//! Parses comments of the form `; $REGISTER.FIELD = value`. Source texts of latte-assembler state the registers of a
-//! program in such comments.
+//! Parses comments of the form `; $REGISTER.FIELD = value`. In source texts of latte-assembler, such comments state the
+//! registers of a program.
 //!
-//! Sources: decaf-emu's latte-assembler for names, defaults and checks; decaf-emu's register headers for the positions
-//! of the fields. The values in the comments become the state of the program. A program does not store the names of
-//! attributes, uniforms and samplers.
+//! decaf-emu's latte-assembler is the source for names, defaults and checks. decaf-emu's register headers are the
+//! source for the positions of the fields. The values in the comments become the state of the program. A program does
+//! not store the names of attributes, uniforms and samplers.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{parse_number, suggest};
@@ -13,7 +13,8 @@ use super::Asm;
 use super::amd::{Dialect, is_in, statement};
 use super::lex::Parse;
 
-/// A register: its name, its number of instances, and its fields. Each field has a name, its lowest bit and its width.
+/// A register. The structure has the register's name, number of instances, and fields. A field has a name, a lowest bit
+/// and a width.
 struct Register {
     stage: Stage,
     name: &'static str,
@@ -131,7 +132,7 @@ const NAMES: [&str; 10] = [
 pub(super) struct Stated {
     /// Position of the first comment that states a value.
     first: Option<Span>,
-    /// For each stated register: its name, the index of its instance, and its value.
+    /// For each register in the comments, the name of the register, the index of the instance, and the value.
     values: Vec<(&'static str, usize, u32)>,
     /// Stated numbers of instances (NUM_…), for registers with several instances.
     counts: Vec<(&'static str, u32)>,
@@ -167,8 +168,9 @@ impl Asm<'_> {
         self.stated.first.is_some()
     }
 
-    /// If comments state any register of the header of a Wii U shader file (`.gsh`), adds all registers of the header
-    /// to the state. A register that no comment states has the default value of latte-assembler.
+    /// A Wii U shader file (`.gsh`) has a header with registers. If comments state any register of the header, the
+    /// function adds all registers of the header to the state. A register that no comment states has the default value
+    /// of latte-assembler.
     pub(super) fn state_of_metadata(&mut self, registers: u32, exports_pixels: bool) {
         let Some(first) = self.stated.first else { return };
         let own = self.state.iter().find_map(|(name, _)| name.strip_prefix("stage "));
@@ -221,7 +223,8 @@ impl Stated {
             None => (object, 0),
         };
         if name == "STAGE" {
-            // This project adds STAGE to the comments. latte-assembler receives the stage on its command line.
+            // STAGE exists only in the comments of this project. latte-assembler receives the stage on its command
+            // line.
             let stage = [Pixel, Vertex].into_iter().find(|stage| stage.name() == value);
             self.stage = Some(stage.ok_or_else(|| fault("vertex or pixel was expected"))?);
             return Ok(());
@@ -261,7 +264,7 @@ impl Stated {
             return Err(fault("more than there are"));
         }
         let value = word(value, field).ok_or_else(|| fault("a number, true or false was expected"))?;
-        // SQ_VTX_SEMANTIC_CLEAR has only one field, so the text may omit the field's name.
+        // SQ_VTX_SEMANTIC_CLEAR has only one field, so the text may omit the name of this field.
         let field = match (field, register.fields) {
             ("", [only]) => Some(only),
             _ => register.fields.iter().find(|(known, ..)| *known == field),

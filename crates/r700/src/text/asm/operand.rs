@@ -164,7 +164,7 @@ pub(super) fn usual(tables: &[&[Attr]], words: &mut [u32]) {
     }
 }
 
-/// Parses one attribute, `BITS(…)` or `PAD(…)`, and stores its value in `words`.
+/// Parses an attribute, `BITS(…)` or `PAD(…)`. Stores the value in `words`.
 pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&str]) -> Parse<()> {
     let (name, inner) = call(token);
     if let ("BITS", Some(inner)) = (name, inner) {

@@ -1,8 +1,8 @@
-//! Prints words as AMD's own assembly text, in the form of AMD's disassemblers. Sources: AMD, "R600/R700/Evergreen
-//! Assembly Language Format"; decaf-emu's disassembler of Latte. decaf-emu uses the manual's names for control flow.
+//! Prints words as AMD's assembly text, in the form of AMD's disassemblers. Sources: AMD, "R600/R700/Evergreen Assembly
+//! Language Format"; decaf-emu's disassembler of Latte. For control flow, decaf-emu uses the names of the manual.
 //!
-//! If AMD's text cannot express some data, the disassembler also prints these data in the syntax of this project. So
-//! the assembler converts the whole text back to the same words.
+//! AMD's text cannot express some data. The disassembler prints such data in the syntax of this project. So the
+//! assembler can convert the whole text back to the same words.
 
 use reconverge_isa::FieldValue;
 
@@ -12,7 +12,8 @@ use super::{Dis, export_kinds, fetch_count, is_fetch_clause};
 use crate::chip::Family;
 use crate::words::{CfInst, ExportInst, TexInst};
 
-/// Attributes that have another name in AMD's text. Each row has the name in this project and then AMD's name.
+/// Attributes with different names in AMD's text and in this project. A row has the name in this project and then AMD's
+/// name.
 const RENAMED: [(&str, &str); 9] = [
     ("COND", "CND"),
     ("CALL_CNT", "CALL_COUNT"),
@@ -285,7 +286,7 @@ impl Dis<'_> {
         }
     }
 
-    /// Prints one operand. The selector is in bits 8:0, REL in bit 9, CHAN in bits 11:10, and NEG in bit 12.
+    /// Prints one operand. In `raw`, the selector is in bits 8:0, REL in bit 9, CHAN in bits 11:10, and NEG in bit 12.
     fn amd_source(&mut self, raw: u32, abs: bool, index: u32, literals: &[u32; 4], shown: &mut u8) {
         let (selector, rel, chan) = (raw & 0x1ff, raw >> 9 & 1 != 0, raw >> 10 & 3);
         let group = self.group.checked_sub(1);
@@ -293,7 +294,7 @@ impl Dis<'_> {
             0..=127 | 256.. => {}
             LITERAL | 254 | 255 if !rel => {}
             _ if BUILT_IN.iter().any(|(known, _)| *known == selector) && !rel => {}
-            // Constants in windows, integers and unnamed selectors have the same text in both syntaxes.
+            // In both syntaxes, constants in windows, integers and unnamed selectors have the same text.
             _ => return self.source(raw, abs, index, literals, shown),
         }
         if raw >> 12 & 1 != 0 {
