@@ -10,7 +10,7 @@ use crate::state::Surface;
 /// Size of a surface element in bytes.
 const ELEMENT: usize = 4;
 
-/// A surface with elements of one word, and the value that a draw stores in each pixel.
+/// A surface whose elements are single words, and the value that a draw stores in each pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Constant {
     pub(crate) surface: Surface,

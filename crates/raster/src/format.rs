@@ -51,7 +51,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Returns a format whose components all have one number type. The element has the minimum number of bytes.
+    /// Returns a format in which all components have the same number type. The element has the minimum number of bytes.
     pub const fn new(bits: [u8; 4], number: Number) -> Format {
         let total = bits[0] as u32 + bits[1] as u32 + bits[2] as u32 + bits[3] as u32;
         let mut numbers = [number; 4];
@@ -93,8 +93,8 @@ impl Format {
         self.bits.into_iter().zip(self.numbers).all(is_word)
     }
 
-    /// Returns the element with these components, and a mask of the bits to write. If bit n of `mask` is set, component
-    /// n is written.
+    /// Returns an element that contains these components, and a mask of the bits to write to memory. If bit n of `mask`
+    /// is set, component n is written.
     pub fn write(&self, values: [u32; 4], mask: u8) -> (u128, u128) {
         if mask == 0xf && *self == RGBA8 {
             return (bytes_of(values).into(), u32::MAX.into());
@@ -180,9 +180,8 @@ fn integer(value: f64) -> u32 {
     (value + WHOLE).to_bits() as u32
 }
 
-/// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. The exponent of
-/// these floats has five bits and the same bias as the exponent of a half. The remaining bits of these floats are the
-/// fraction.
+/// Converts a float of 32, 16, 11 or 10 bits to a single. Floats of 11 and 10 bits do not have a sign. They have a
+/// five-bit exponent with the same bias as the exponent of a half, followed by the fraction.
 #[inline(always)]
 fn float_to_single(raw: u32, width: u8) -> u32 {
     match width {
@@ -227,8 +226,8 @@ fn single_to_float(value: f32, width: u8) -> u32 {
     }
 }
 
-/// Converts the bits of a non-negative single to the bits of a float with five exponent bits and `fraction` fraction
-/// bits.
+/// Converts a non-negative single to a float with five exponent bits and `fraction` fraction bits. Both floats are bit
+/// patterns.
 #[inline(always)]
 fn rounded(bits: u32, fraction: u32) -> u32 {
     // Below 2^-14, the result is denormal. `unit` contains the bits of a power of two. Adding this power of two rounds
@@ -245,10 +244,11 @@ fn rounded(bits: u32, fraction: u32) -> u32 {
 /// Tables for sRGB components of eight bits. The tables contain the results of [`to_value`] and [`from_value`].
 pub(crate) struct SrgbBytes {
     values: [u32; 256],
-    /// For each code, the bits of the smallest value that converts to this code or to a larger code.
+    /// For each code, the smallest value that converts to this code or to a larger code. The entry is the value's bit
+    /// pattern.
     least: [u32; 257],
-    /// For each pattern of a value's upper 16 bits, the code of the smallest value with this pattern. Larger values
-    /// with the same pattern have this code or the next code.
+    /// For each pattern of a value's upper 16 bits, the code of the smallest value with this pattern. A larger value
+    /// with the same pattern has either the same code or the next code.
     first: Vec<u8>,
 }
 
@@ -337,7 +337,7 @@ mod tests {
                 for raw in 0..1u32 << width {
                     let value = to_value(raw, width, number);
                     let least = number == Number::Snorm && width > 1 && raw == 1 << (width - 1);
-                    // The two lowest codes of a signed fraction mean -1. The value -1 is written as the higher of these
+                    // The two lowest codes of a signed fraction both mean -1. A write of -1 uses the higher of these
                     // two codes.
                     let expected = if least { raw + 1 } else { raw };
                     assert_eq!(from_value(value, width, number), expected, "{number:?} {width} {raw:#x}");

@@ -1,7 +1,7 @@
-//! Interpolation: computes the inputs of a fragment program from the vertices of its primitive.
+//! Interpolation: computes the inputs of a fragment program from the vertices of a primitive.
 //!
 //! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles. If a value is the same at all
-//! vertices, every pixel has exactly this value.
+//! vertices of a primitive, every pixel of the primitive gets exactly this value.
 
 use crate::setup::{Corner, PIXEL};
 use crate::vertex::Vertex;
@@ -26,12 +26,12 @@ pub enum Input {
         /// Whether t is 1 at the top of the point. If not, t is 0 at the top.
         top_is_one: bool,
     },
-    /// For points, the vector (s, t, 0, 1), whose s and t change from `low` to `high`. For other primitives, the vector
-    /// (0, 0, 0, 1).
+    /// For points, the vector (s, t, 0, 1). In a point, s and t change from `low` to `high`. For other primitives, the
+    /// vector is (0, 0, 0, 1).
     Stretched {
         /// s at the left edge and t at the top edge.
         low: [f32; 2],
-        /// s at the right edge and t at the bottom edge.
+        /// Contains s at the right edge, and t at the bottom edge.
         high: [f32; 2],
     },
 }
@@ -174,7 +174,7 @@ impl Shape<'_> {
                 ((first + sum) as f32).to_bits()
             })
         };
-        // Relative position in the point: 0 at the left and top edges, 1 at the right and bottom edges.
+        // Position relative to the point: 0 at the left and top edges of the point, 1 at its right and bottom edges.
         let along = || {
             let centre = self.windows[0].corner.map(|at| at as f64);
             [0, 1].map(|axis| {

@@ -1,4 +1,4 @@
-//! Masks of the pixels that a draw may cover inside of its scissor: window rectangles and polygon stipple.
+//! Masks of the pixels inside of the scissor that a draw may cover: window rectangles and polygon stipple.
 //!
 //! Sources: EXT_window_rectangles; OpenGL 3.0, 3.6.2.
 

@@ -1,4 +1,4 @@
-//! Tests shaded fragments and stores them in memory, one by one.
+//! Tests shaded fragments one by one and stores them in memory.
 
 use reconverge_simt::vram::Vram;
 
@@ -13,13 +13,13 @@ pub(crate) struct Merge<'a> {
     pub(crate) samples: usize,
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
-    /// Whether `shaded` has only one row of results, which applies to all lanes. [`Kernels`](crate::kernels::Kernels)
-    /// support such a row only if no step processes lanes one by one.
+    /// Whether `shaded` has only one row of results. This row applies to all lanes.
+    /// [`Kernels`](crate::kernels::Kernels) support such a row only if every step processes whole rows of lanes.
     pub(crate) uniform: bool,
 }
 
 impl Merge<'_> {
-    /// Merges all lanes one by one, and returns the number of samples that passed the tests.
+    /// Merges all lanes one by one. Returns the number of samples that passed the tests.
     pub(crate) fn lanes(&self, memory: Vram<'_>) -> u64 {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
@@ -153,8 +153,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. If such a copy is not
-    /// possible, copies nothing and returns `false`.
+    /// Copies depth to the first target as [`Merge::copy_depth`] does, but many pixels at once. If this copy is not
+    /// possible, the function copies nothing and returns `false`.
     pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());

@@ -41,16 +41,16 @@ pub enum Topology {
 /// A primitive. Each vertex is identified by its position in the list of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Primitive {
-    /// One position for a point, two for a line, three for a triangle or rectangle. Unused elements are 0. The order
-    /// determines which side of a triangle is visible.
+    /// A point has one position, a line has two, and a triangle or rectangle has three. Unused elements are 0. The
+    /// order determines which side of a triangle is visible.
     pub vertices: [usize; 3],
     /// Number of vertices.
     pub count: u8,
     /// Position of the vertex whose flat attributes are used.
     pub provoking: usize,
-    /// Bit n states whether the side from vertex n to the next vertex is an edge of the polygon that contains the
-    /// primitive. Sides between the triangles of a quad or of a polygon are not edges, so the polygon modes of points
-    /// and lines do not draw these sides. (OpenGL 3.0, 2.6.2)
+    /// Bit n is for the side from vertex n to the next vertex. The bit is set if the side is an edge of the polygon
+    /// that contains the primitive. A side between two triangles of a quad or of a polygon is not an edge. The polygon
+    /// modes of points and lines do not draw such a side. (OpenGL 3.0, 2.6.2)
     pub edges: u8,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn assemble_into(
         }
         Topology::TriangleStrip => {
             for at in 2..count {
-                // Every second triangle is reversed, so that all triangles of the strip have the same orientation.
+                // Every second triangle is reversed. So all triangles of the strip have the same orientation.
                 let vertices = if at % 2 == 0 { [at - 2, at - 1, at] } else { [at - 1, at - 2, at] };
                 add(&vertices, pick(at - 2, at));
             }
@@ -158,8 +158,8 @@ pub(crate) fn assemble_into(
     }
 }
 
-/// Returns the list topology for the kind of primitives that a topology forms: points, lines, triangles or rectangles,
-/// without adjacency.
+/// A topology forms primitives of one kind: points, lines, triangles or rectangles. Returns the list topology for this
+/// kind, without adjacency.
 pub fn list_of(topology: Topology) -> Topology {
     match topology {
         Topology::Points => Topology::Points,
@@ -183,8 +183,8 @@ pub fn list_of(topology: Topology) -> Topology {
 /// Returns the vertices of each primitive that `count` indices form. The vertices of a primitive are in the order of
 /// the list topology that [`list_of`] returns. The provoking vertex is at the position that the list topology uses.
 ///
-/// If the provoking vertex is not a corner of the primitive, as in the first half of a quad, the order of the vertices
-/// is unchanged.
+/// If the provoking vertex is not a corner of the primitive, as in the first half of a quad, the function does not
+/// change the order of the vertices.
 pub fn list(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     let all = assemble(topology, count, last_provokes).into_iter();
     all.map(|primitive| {

@@ -1,4 +1,4 @@
-//! Reference implementation of draws: computes and merges fragments one by one.
+//! Reference implementation of draws. It computes and merges fragments one by one.
 //!
 //! [`draw`](crate::draw::draw) must have the same results.
 
@@ -10,7 +10,8 @@ use crate::state::{Counts, Draw, FragmentProgram};
 /// Draws as [`draw_with`](crate::draw::draw_with) does, pixel by pixel.
 ///
 /// # Errors
-/// Returns the error with which the fragment program stopped. Results that were merged earlier stay in memory.
+/// Returns the error with which the fragment program stopped. Results that the draw merged before the error stay in
+/// memory.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,

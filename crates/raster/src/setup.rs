@@ -1,9 +1,9 @@
 //! Setup: computes the pixels that a primitive in window coordinates covers, in quads.
 //!
 //! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the order
-//! of rows. A pixel belongs to a triangle if the centre of the pixel is inside of the triangle, or on a left or a top
-//! edge of the triangle. OpenGL 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of
-//! left and top edges is from the documents of the chips.
+//! of rows. A pixel belongs to a triangle if the pixel's centre is inside of the triangle or on one of its left or top
+//! edges. OpenGL 3.0, 3.6.1, does not define which triangle a pixel on an edge belongs to. The rule of left and top
+//! edges is from the documents of the chips.
 
 /// Bits of fraction of a window coordinate.
 pub const SUBPIXEL_BITS: u32 = 8;
@@ -44,9 +44,9 @@ impl Rectangle {
 /// A corner in window coordinates, fixed-point.
 pub type Corner = [i64; 2];
 
-/// Maximum magnitude of a corner's coordinates: 2^20 pixels, far outside of every surface and every guard band. A
-/// corner that is not clipped may be further away, so the coordinates of corners are clamped to this magnitude.
-/// Products of two distances between corners, and the sum of these products for a polygon, then fit in 63 bits.
+/// Maximum magnitude of a corner's coordinates: 2^20 pixels, far outside of every surface and every guard band. An
+/// unclipped corner may be further away, so the code clamps the coordinates of corners to this magnitude. A product of
+/// two distances between corners then fits in 63 bits, as does the sum of these products for a polygon.
 const FURTHEST: i64 = PIXEL << 20;
 
 /// Rounds a window coordinate down to a fixed-point number, and clamps the result to the maximum magnitude. A NaN
@@ -88,9 +88,9 @@ pub fn area(corners: [Corner; 3]) -> i64 {
 /// points inside of the edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// Change of the value from one column to the next, and from one row to the next.
+    /// Difference of the value between adjacent columns, and between adjacent rows.
     pub(crate) step: [i64; 2],
-    /// Value at pixel (0, 0). If points on the edge count as outside, this value is reduced by 1.
+    /// Value at pixel (0, 0). If points on the edge are outside, the value is reduced by 1.
     start: i64,
 }
 
@@ -108,7 +108,8 @@ impl Edge {
     }
 }
 
-/// A range of columns or rows: the first column or row, and the column or row after the last column or row.
+/// A range of columns or rows. The first number is the first column or row. The second number is the column or row
+/// after the last one.
 pub(crate) type Ends = (i32, i32);
 
 /// Returns the edges of a convex polygon, and the columns and rows of the rectangle that the polygon may cover. The
@@ -137,14 +138,14 @@ pub(crate) fn edges<const N: usize>(
 }
 
 /// Calls `each` for each quad that has a pixel inside of both a convex polygon and a rectangle. `each` receives the
-/// quads row by row. The corners may run in either direction. A polygon without an area covers nothing.
+/// quads row by row. The corners may be in clockwise or anticlockwise order. A polygon without an area covers nothing.
 pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: impl FnMut(Quad)) {
     fill_samples(corners, within, &[[0, 0]], |quad, _| each(quad));
 }
 
 /// Calls `each` as [`fill`] does, for pixels with several samples. `samples` has the fixed-point offsets of the samples
-/// from the pixel's centre. A pixel is covered if at least one of its samples is covered. `each` also receives a mask
-/// of covered samples for each pixel. Bit n of this mask is for sample n.
+/// from the pixel's centre. A pixel is covered if at least one of its samples is covered. For each pixel, `each` also
+/// receives a mask of covered samples. Bit n of this mask is for sample n.
 pub fn fill_samples<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -252,8 +253,8 @@ mod tests {
         for far in [1e7, f64::MAX, f64::INFINITY] {
             let all = [at(-far, -far), at(far, -far), at(far, far), at(-far, far)];
             assert_eq!(pixels(&all).len(), 48, "{far}");
-            // The coordinates of the fourth corner of a rectangle may be three times as large as the coordinates of the
-            // other corners.
+            // The fourth corner of a rectangle may have coordinates that are three times as large as the coordinates of
+            // the other corners.
             let [[x, y], ..] = all;
             assert_eq!(pixels(&[[x, y], [-3 * x, y], [-3 * x, -3 * y], [x, -3 * y]]).len(), 48, "{far}");
         }

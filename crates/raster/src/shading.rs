@@ -1,4 +1,4 @@
-//! The fragment program of a draw as a trait object, so that the compiler compiles the stages once for all programs.
+//! The fragment program of a draw as a trait object. So the compiler compiles the stages only once for all programs.
 
 use std::any::Any;
 

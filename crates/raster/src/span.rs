@@ -1,11 +1,12 @@
-//! Coverage by rows: in each row, a convex polygon covers one span of pixels. The edges determine both ends of a span.
+//! Computes coverage by rows. In each row, a convex polygon covers one span of pixels. The edges determine both ends of
+//! a span.
 //!
-//! This module produces the same quads as [`fill_samples`](crate::setup::fill_samples), in the same order.
+//! This module produces the same quads in the same order as [`fill_samples`](crate::setup::fill_samples).
 
 use crate::setup::{Corner, Edge, Ends, PIXEL, Quad, Rectangle, edges};
 
-/// Each pixel of a polygon is tested if the polygon has at most this number of columns and at most this number of rows.
-/// For larger polygons, following the edges takes less time than testing each pixel, although each edge starts with two
+/// If a polygon has at most this number of columns and at most this number of rows, each of its pixels is tested. For
+/// larger polygons, following the edges takes less time than testing each pixel, although each edge starts with two
 /// divisions.
 const NARROW: i32 = 12;
 
@@ -15,12 +16,12 @@ pub(crate) const MOST: usize = 1 << 12;
 /// The span of a row without pixels.
 const NOTHING: Ends = (i32::MAX, i32::MIN);
 
-/// An edge that is neither horizontal nor vertical, and the value of this edge in the next row.
+/// An edge that is neither horizontal nor vertical. Also contains the value of the edge function in the next row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slant {
     /// Whether the pixels to the right of the edge are inside. If not, the pixels to the left of the edge are inside.
     is_left: bool,
-    /// Magnitude of the change of the edge function from one column to the next.
+    /// Magnitude of the difference of the edge function between two adjacent columns.
     step: i64,
     /// Value at column 0 divided by `step`, rounded down.
     whole: i64,
@@ -68,7 +69,7 @@ struct Spans<const N: usize> {
 }
 
 impl<const N: usize> Spans<N> {
-    /// Returns the spans of a polygon with these edges, within a range of columns and a range of rows.
+    /// Returns the spans of a polygon within a range of columns and a range of rows. The polygon has these edges.
     #[inline(always)]
     fn new((edges, mut columns, mut rows): ([Edge; N], Ends, Ends)) -> Spans<N> {
         let (mut slants, mut count) = ([Slant::default(); N], 0);
@@ -86,8 +87,8 @@ impl<const N: usize> Spans<N> {
         Spans { columns, rows, y: rows.0, slants, count }
     }
 
-    /// Returns the span of the next row: the first column of the span, and the column after the last column of the
-    /// span.
+    /// Returns the span of the next row. The first number is the first column of the span. The second number is the
+    /// column after the last column of the span.
     #[inline(always)]
     fn next(&mut self) -> Ends {
         self.y += 1;
@@ -97,15 +98,15 @@ impl<const N: usize> Spans<N> {
         if low < high { (low as i32, high as i32) } else { NOTHING }
     }
 
-    /// Returns the spans of row `y` and of the row below. If the caller skips rows, the polygon must have no pixels in
-    /// these rows.
+    /// Returns the spans of row `y` and of the row below. The caller may skip only rows in which the polygon has no
+    /// pixels.
     #[inline(always)]
     fn pair(&mut self, y: i32) -> [Ends; 2] {
         let upper = self.at(y);
         [upper, self.at(y + 1)]
     }
 
-    /// Returns the span of row `y`. The span is empty unless `y` is the next row of the polygon.
+    /// Returns the span of row `y`. If `y` is not the next row of the polygon, the span is empty.
     #[inline(always)]
     fn at(&mut self, y: i32) -> Ends {
         if y == self.y && y < self.rows.1 { self.next() } else { NOTHING }
@@ -144,7 +145,7 @@ fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
     (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }
 
-/// Adjacent quads in the same row of quads. All these quads have the same coverage.
+/// Adjacent quads in the same row of quads. All quads of a strip have the same coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strip {
     /// The first quad.
@@ -166,7 +167,7 @@ impl Strip {
 }
 
 /// Calls `each` for the quads that have a pixel inside of both a convex polygon and a rectangle. `each` receives the
-/// quads row by row. Adjacent quads that are fully covered form one strip. Any other quad forms a strip alone.
+/// quads row by row. Adjacent quads form one strip if they are fully covered. Any other quad forms a strip alone.
 ///
 /// # Errors
 /// Returns the error of `each`. After an error, `each` is not called again.
@@ -266,8 +267,8 @@ pub(crate) fn most_pixels(corners: &[Corner]) -> u64 {
     extent(0).saturating_mul(extent(1))
 }
 
-/// Returns the pixels that are inside of a convex polygon and of a rectangle, as a list of rectangles in the order of
-/// rows.
+/// Returns the pixels that are inside of both a convex polygon and a rectangle. The result is a list of rectangles in
+/// the order of rows.
 pub(crate) fn rectangles<const N: usize>(corners: &[Corner; N], within: Rectangle) -> Vec<Rectangle> {
     let mut found: Vec<Rectangle> = Vec::new();
     let Some(edges) = edges(corners, within, [0, 0]) else { return found };

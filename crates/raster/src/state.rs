@@ -1,4 +1,4 @@
-//! The state of a draw: surfaces, tests, and the data that stages pass to each other.
+//! The state of a draw: surfaces, tests, and the data that one stage passes to another stage.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,12 +32,13 @@ pub struct Surface {
 /// Order of the samples of all pixels in a surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SampleOrder {
-    /// The elements of sample 0 of all pixels are contiguous, followed by the elements of sample 1, and so on.
+    /// The elements of sample 0 of all pixels are contiguous. The elements of sample 1 follow, then the elements of
+    /// sample 2, and so on.
     #[default]
     Planes,
     /// Each pixel is a rectangle of elements. The numbers are log2 of the width and of the height of this rectangle.
     /// The pitch and the number of rows of the surface count elements, not pixels. Samples 0 to 3 form a square, row by
-    /// row. Samples 4 to 7 form another square to the right of the first square.
+    /// row. Samples 4 to 7 form a second square to the right of samples 0 to 3.
     Rectangles([u8; 2]),
     /// The elements of each pixel are contiguous. The number states how many elements a pixel has. The pitch of the
     /// surface counts elements, not pixels.
@@ -54,7 +55,7 @@ impl SampleOrder {
         }
     }
 
-    /// Returns the column and row of a sample's element relative to the first element of its pixel.
+    /// Returns the column and row of a sample's element, relative to the first element of the pixel.
     pub(crate) fn offset(self, sample: usize) -> [usize; 2] {
         match self {
             SampleOrder::Planes => [0; 2],
@@ -73,7 +74,7 @@ impl Surface {
         self.start..self.start.saturating_add(length).min(self.end)
     }
 
-    /// Returns the range of bytes that contains the rows of pixels from `first` to `end` - 1, for pixels with `samples`
+    /// Returns the range of bytes that contains the rows of pixels from `first` to `end` - 1. Each pixel has `samples`
     /// samples.
     fn rows(&self, [first, end]: [i32; 2], bytes: usize, samples: usize) -> Range<usize> {
         let all = self.range(bytes, samples);
@@ -200,7 +201,7 @@ pub struct Offset {
     pub constant: f64,
     /// Whether the unit of `constant` is the step of a float near the largest depth of the primitive.
     pub of_float: bool,
-    /// A positive number is the upper limit of the offset, a negative number is the lower limit, and 0 means no limit.
+    /// A positive number is the upper limit of the offset. A negative number is the lower limit. 0 means no limit.
     pub clamp: f64,
 }
 
@@ -244,10 +245,10 @@ pub struct Multisample {
     /// Whether each sample is shaded separately.
     pub shades_samples: bool,
     /// Bit n: input n is evaluated at the centroid. If only some samples of a pixel are covered, the centroid is the
-    /// first covered sample. Otherwise, the centroid is the centre of the pixel.
+    /// pixel's first covered sample. Otherwise, the centroid is the centre of the pixel.
     pub at_centroid: u64,
-    /// Bit n: input n is evaluated at the sample that a lane shades. If samples are not shaded separately, such an
-    /// input is evaluated at the centre of the pixel.
+    /// Bit n: input n is evaluated at the sample that a lane shades. If lanes do not shade single samples, input n is
+    /// evaluated at the centre of the pixel.
     pub at_sample: u64,
     /// First: whether the position is evaluated at the centroid. Second: whether the position is evaluated at the
     /// sample that a lane shades. The second value applies only if samples are shaded separately.
@@ -279,8 +280,8 @@ impl Multisample {
         self.places.get(sample).copied().unwrap_or_default()
     }
 
-    /// Returns the sample that is used as the centroid of a pixel: the first covered sample. Returns `None` if all or
-    /// no samples are covered. The centroid is then the centre of the pixel.
+    /// Returns the first covered sample, which is the centroid of the pixel. Returns `None` if all samples or no
+    /// samples are covered. In these two cases, the centroid is the centre of the pixel.
     pub(crate) fn centroid(&self, mask: u8, samples: usize) -> Option<usize> {
         let is_part = self.by_sample && mask != 0 && mask != (u32::MAX >> (32 - samples)) as u8;
         is_part.then_some(mask.trailing_zeros() as usize)
@@ -296,7 +297,8 @@ pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
 /// A copy between surfaces for the pixels that a draw covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copy {
-    /// Stores the mean of all samples of the first target in the second target, which has one sample per pixel.
+    /// For each pixel, stores the mean of the samples of the first target in the second target. The second target has
+    /// one sample per pixel.
     Resolve,
     /// Copies depth and stencil of the sample with this number, as [`Draw::copies_depth`] describes.
     Depth(u8),
@@ -336,7 +338,7 @@ pub struct Draw {
     pub clip: Option<Clip>,
     /// The rectangle of pixels that may be drawn.
     pub scissor: Rectangle,
-    /// Mask that removes some of the pixels inside of the scissor; `None` if no pixels are removed.
+    /// Mask that removes some of the pixels inside of the scissor. The field is `None` if all pixels are drawn.
     pub mask: Option<Box<PixelMask>>,
     /// Whether the vertices of a polygon run clockwise on the screen if the front of the polygon is visible.
     pub front_is_clockwise: bool,
@@ -357,17 +359,16 @@ pub struct Draw {
     pub depth: Option<DepthTarget>,
     /// Depth and stencil tests.
     pub tests: Tests,
-    /// Range of the depth bounds test, or `None` if the test is off. Samples are drawn only if the stored depth is in
+    /// Range of the depth bounds test, or `None` if the test is off. A sample is drawn only if its stored depth is in
     /// this range. (EXT_depth_bounds_test)
     pub depth_bounds: Option<[f32; 2]>,
     /// Comparison of the alpha of colour 0 with a reference, if the alpha test is on.
     pub alpha_test: Option<(Compare, f32)>,
     /// The colour targets.
     pub targets: Vec<Target>,
-    /// The logic operation, which is applied after blending. If the logic operation is off, this field is
-    /// [`LogicOp::COPY`].
+    /// The logic operation, which is applied after blending. [`LogicOp::COPY`] if the logic operation is off.
     pub logic: LogicOp,
-    /// Whether the draw copies stored depth and stencil to the first colour target, and stores nothing else.
+    /// Whether the draw only copies stored depth and stencil to the first colour target.
     pub copies_depth: bool,
     /// Multisampling state.
     pub multisample: Multisample,
@@ -455,8 +456,8 @@ pub fn interleaved(columns: &[LaneColumn; 4], lanes: usize) -> Vec<[u32; 4]> {
 /// Masks of the columns of [`Fragments`] that a program reads. Bit n is component n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadColumns {
-    /// A mask for each of [`Draw::inputs`]. If the list is shorter than [`Draw::inputs`], the program reads all
-    /// components of the inputs without a mask.
+    /// A mask for each of [`Draw::inputs`]. If this list is shorter than [`Draw::inputs`], the remaining inputs have no
+    /// mask, and the program reads all their components.
     pub inputs: Vec<u8>,
     /// The mask of the position.
     pub position: u8,
@@ -492,14 +493,14 @@ pub struct Shaded {
     pub mask: Option<LaneWords>,
 }
 
-/// Describes a fragment program that writes only colour 0, and copies this colour from a texel. See
+/// Describes a fragment program that copies colour 0 from a texel and writes no other result. See
 /// [`FragmentProgram::copied`].
 ///
 /// The coordinates, multiplied by `factor`, are a point in the level. The colour is the texel that contains the point.
 /// The description is valid only if the point is inside of the level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CopiedTexels {
-    /// The elements of a level with one slice. The channels of these elements are the red, green, blue and alpha of the
+    /// The elements of a level with one slice. The channels of an element are the red, green, blue and alpha of the
     /// colour.
     pub elements: Elements,
     /// Width and height of the level.
@@ -524,26 +525,26 @@ pub trait FragmentProgram: Sync {
     }
 
     /// Returns whether the results of a lane depend only on two things: the columns that the program reads, and the
-    /// visible side. If the function returns `true`, and if each of these columns is constant, all lanes of a primitive
-    /// have the same results.
+    /// visible side. Suppose that the function returns `true` and each of these columns is constant. Then all lanes of
+    /// a primitive have the same results.
     fn is_uniform(&self) -> bool {
         false
     }
 
-    /// Returns whether lanes that fail the depth test need not run. This function may return `true` only if the program
-    /// does not compute depth, and if lanes have no effects other than their results.
+    /// Returns whether the draw may skip lanes that fail the depth test. This function may return `true` only if the
+    /// program does not compute depth, and if a lane has no effects except its results.
     fn may_skip_hidden(&self) -> bool {
         false
     }
 
-    /// Returns the texels that the program copies, if the program does nothing else. The draw may then copy these
-    /// texels without running the program.
+    /// If the program only copies texels, returns these texels. The draw may then copy the texels without running the
+    /// program.
     fn copied(&self) -> Option<CopiedTexels> {
         None
     }
 
-    /// Returns whether the program has effects other than its results. Such a program must run in the order of the
-    /// fragments and on the thread that draws.
+    /// Returns whether the program has effects other than its results. A program with such effects must run in the
+    /// order of the fragments and on the thread that draws.
     fn in_order(&self) -> bool {
         false
     }
@@ -551,8 +552,8 @@ pub trait FragmentProgram: Sync {
     /// Shades fragments.
     ///
     /// # Errors
-    /// Returns an error if the program does not complete. After an error, the results of these fragments and of all
-    /// later fragments are not stored.
+    /// Returns an error if the program does not complete. In that case, the draw stores no results of these fragments
+    /// and of later fragments.
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
     /// Receives results after the draw has merged these results. The program may reuse the memory of the results.
@@ -603,12 +604,12 @@ impl Batch {
         self.depths.get(sample).unwrap_or(&self.fragments.positions[2])
     }
 
-    /// Removes all lanes. The memory of a column is reused, unless the program still refers to the column.
+    /// Removes all lanes. Reuses the memory of each column to which the program no longer refers.
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;
-        // Empty columns are skipped, because checking whether other references to a column exist takes an atomic
-        // operation.
+        // The loop skips empty columns, because an atomic operation is necessary to check whether other references to a
+        // column exist.
         for column in inputs.iter_mut().flatten().chain(positions).filter(|column| !column.is_empty()) {
             match Arc::get_mut(column) {
                 Some(words) => words.clear(),

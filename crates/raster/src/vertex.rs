@@ -9,8 +9,8 @@ pub struct Vertex {
     pub point_size: f32,
     /// Clip and cull distances. If a distance is negative, the vertex is outside of the plane of this distance.
     pub distances: [f32; 8],
-    /// Whether the polygon's side that begins at this vertex is not an edge. The polygon modes of points and lines do
-    /// not draw such a side. (OpenGL 3.0, 2.6.2)
+    /// Whether the side of the polygon that begins at this vertex is not an edge. The polygon modes of points and lines
+    /// do not draw this side. (OpenGL 3.0, 2.6.2)
     pub inner_side: bool,
     /// Attributes to be interpolated: x, y, z, w as bits.
     pub attributes: Vec<[u32; 4]>,

@@ -1,5 +1,5 @@
-//! Three facts about compiling programs: how much of a program is compiled, how much time compiling took, and why no
-//! code was compiled. All machines with a compiled engine share this module.
+//! Three facts about compiling programs: how much of each program is compiled, how much time compiling took, and why a
+//! program was not compiled. All machines with a compiled engine share this module.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,25 +15,25 @@ pub const MOST_INSTRUCTIONS: usize = 16_384;
 /// EPYC, compiling takes about 8 us per instruction.
 const MOST_COMPILED: u32 = 600;
 
-/// Code that runs once per group is compiled only for launches with at least this many groups. Each compiled
+/// The engine compiles code that runs once per group only for launches with at least this many groups. Each compiled
 /// instruction saves about 10 ns per group.
 const MANY_GROUPS: usize = 512;
 
 /// The parts of a program that are compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Loops and other code, if compiling them pays off in a launch of many groups.
+    /// Loops and other code. Code is compiled only if compiling it pays off in a launch of many groups.
     Worth,
-    /// Only loops, if compiling them pays off.
+    /// Only those loops that pay off.
     Loops,
-    /// All code that can be compiled, whether or not it pays off. Lockstep uses this extent to compare as much compiled
-    /// code as possible.
+    /// All code that can be compiled, even if compiling it does not pay off. Lockstep uses this extent to compare as
+    /// much compiled code as possible.
     Throughout,
-    /// All code that can be compiled, in pieces of up to the given number of instructions. A piece may end within a
-    /// block. The number 1 is for single steps.
+    /// All code that can be compiled. A piece of code has at most the given number of instructions, and may end within
+    /// a block. The number 1 is for single steps.
     Upto(u32),
-    /// All code that can be compiled, in pieces of up to the given number of instructions. Each piece consists of whole
-    /// blocks.
+    /// All code that can be compiled. A piece of code has at most the given number of instructions, and consists of
+    /// whole blocks.
     Blocks(u32),
 }
 
@@ -56,15 +56,15 @@ impl Extent {
         matches!(self, Extent::Upto(_))
     }
 
-    /// Returns whether compiling pays off for a part of a program. `gain` is the number of operations that need no
-    /// dispatch in compiled code. `once` is set if the part does not run in a loop.
+    /// Returns whether compiling pays off for a part of a program. `gain` is the number of operations for which
+    /// compiled code needs no dispatch. `once` states that the part does not run in a loop.
     pub fn pays(self, gain: i32, once: bool) -> bool {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
     /// Returns, for each block of a program, whether the engine compiles the block. The function selects blocks in
-    /// loops first. Unless the extent is [`Extent::Loops`], the function then selects other blocks. A block is not
-    /// compiled if it would exceed the maximum number of instructions. `sizes` contains the number of instructions of
+    /// loops first. Unless the extent is [`Extent::Loops`], the function then selects other blocks. The function skips
+    /// a block that would exceed the maximum number of instructions. `sizes` contains the number of instructions of
     /// each block.
     pub fn chosen(self, sizes: &[u32], is_loop: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut left = match self {
@@ -95,16 +95,17 @@ static REFUSED: OnceLock<String> = OnceLock::new();
 /// Cost of compiling in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Number of times that a program was examined for compiling. An examination is also counted if compiling did not
-    /// pay off for any part of the program.
+    /// Number of times that a program was examined for compiling. The number includes examinations after which no part
+    /// of the program was worth compiling.
     pub programs: u64,
     /// Total time of all examinations, including the time for compiling.
     pub time: Duration,
-    /// Time for preparing code that a process needs once, before its first program ([`once`]).
+    /// Time for preparing code that a process needs once, before the process compiles its first program ([`once`]).
     pub once: Duration,
     /// Bytes of code that was generated for the programs.
     pub bytes: u64,
-    /// Number of programs whose code the verifier rejected. The fast engine runs these programs without compiled code.
+    /// Number of programs whose code the verifier rejected. The fast engine runs a rejected program without compiled
+    /// code.
     pub rejected: u64,
 }
 
@@ -132,13 +133,13 @@ pub fn spent() -> Spent {
     }
 }
 
-/// Returns the longest time that compiling a single program has taken in this process.
+/// Returns the longest time that this process has taken to compile a single program.
 pub fn longest() -> Duration {
     Duration::from_nanos(LONGEST.load(Relaxed))
 }
 
-/// Returns the first reason for which the fast engine ran instead of the compiled engine in this process. Returns
-/// `None` if the fast engine never replaced the compiled engine.
+/// Returns the first reason why this process ran the fast engine instead of the compiled engine. Returns `None` if the
+/// fast engine never replaced the compiled engine.
 pub fn refusal() -> Option<&'static str> {
     REFUSED.get().map(String::as_str)
 }
@@ -149,7 +150,7 @@ pub fn refuse(why: impl Display) {
 }
 
 /// Returns whether the verifier of host code accepts a program. If the verifier rejects the program, this function
-/// counts the program as rejected and records the reason.
+/// counts the rejection and records the reason.
 pub fn accepts(verified: Result<(), impl Display>) -> bool {
     if let Err(error) = &verified {
         REJECTED.fetch_add(1, Relaxed);
@@ -158,9 +159,9 @@ pub fn accepts(verified: Result<(), impl Display>) -> bool {
     verified.is_ok()
 }
 
-/// Prepares code that a process needs only once. The process calls this function whenever it compiles a program. The
-/// first call runs `make`. Later calls do nothing. The time of the preparation counts as [`Spent::once`], not as time
-/// for compiling the program.
+/// Prepares code that a process needs only once. The process calls this function each time before it compiles a
+/// program. The first call runs `make`. Later calls do nothing. The time of the preparation counts as [`Spent::once`],
+/// not as time for compiling the program.
 pub fn once(make: impl FnOnce()) {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
@@ -171,8 +172,9 @@ pub fn once(make: impl FnOnce()) {
 }
 
 /// Compiles a program of `instructions` instructions for a level of vector instructions. `make` returns the compiled
-/// program and its size in bytes, or `None` if compiling does not pay off for any part of the program. If the program
-/// cannot be compiled, this function also returns `None`. In that case, [`refusal`] returns the reason.
+/// program and the size of the compiled program in bytes. `make` returns `None` if compiling does not pay off for any
+/// part of the program. If the program cannot be compiled, `compile` returns `None`, and [`refusal`] returns the
+/// reason.
 pub fn compile<T, E: Display>(
     level: Level,
     instructions: usize,

@@ -1,5 +1,5 @@
-//! The course of a launch: the instructions that its groups issue, step by step. A [`Follower`] finds the first step at
-//! which another run of the same launch differs from the course.
+//! The course of a launch: the instructions that the groups of the launch issue, step by step. A [`Follower`] compares
+//! another run of the same launch with the course, and finds the first step at which they differ.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer};
@@ -7,7 +7,7 @@ use crate::observe::{Event, Observer};
 /// The issue of one instruction to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Address of the instruction, in the machine's own unit.
+    /// Address of the instruction, in the unit of the machine.
     pub pc: u32,
     /// Number of the group in the launch.
     pub group: u32,
@@ -15,7 +15,7 @@ pub struct Stage {
     pub mask: Mask,
 }
 
-/// The issues of a launch, in order. A `Course` is also an observer: it records the issues of a run.
+/// The issues of a launch, in order. A `Course` is also an observer, which records the issues of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
     stages: Vec<Stage>,
@@ -29,8 +29,8 @@ impl Course {
     }
 
     /// Returns the largest number of instructions that a set of groups issued. Each set consists of `together` groups
-    /// with consecutive numbers, and the number of its first group is a multiple of `together`. To count single groups,
-    /// pass 1. To count blocks, pass the number of warps in a block.
+    /// with consecutive numbers. The lowest number in a set is a multiple of `together`. Pass 1 to count single groups.
+    /// Pass the number of warps in a block to count blocks.
     pub fn longest(&self, together: usize) -> u64 {
         let of = |stage: &Stage| stage.group as usize / together.max(1);
         let mut counts = vec![0; self.stages.iter().map(|stage| of(stage) + 1).max().unwrap_or(0)];
@@ -71,8 +71,8 @@ impl<'a> Follower<'a> {
         Follower { course, group: 0, next: step, left: None }
     }
 
-    /// Returns the first step at which the run and the course differ. At this step, the run and the course issue
-    /// different instructions, or only one of the two has ended. Returns `None` if no difference has been found.
+    /// Returns the first step at which the run and the course differ. At this step, the two issue different
+    /// instructions, or only one of the two has ended. Returns `None` if no difference has been found.
     pub fn left(&self) -> Option<usize> {
         self.left
     }
@@ -84,8 +84,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Records that a group has ended. Call this function only for runs that run each group to its end before they
-    /// start another group.
+    /// Records that a group has ended. The caller must run each group to its end before it starts another group.
     pub fn end_group(&mut self, group: usize) {
         if self.left.is_none()
             && self.course.stages.get(self.next).is_some_and(|it| it.group as usize == group)

@@ -13,8 +13,7 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The reference interpreter. The code of this interpreter is written so that a reader can compare the code
-        /// with the manual line by line.
+        /// The reference interpreter. A reader can compare the interpreter's code with the manual line by line.
         #[default]
         Reference = "reference",
         /// The fast engine. This engine lowers the program once, and executes operations on whole rows of lanes.
@@ -32,12 +31,12 @@ reconverge_isa::choices! {
 }
 
 impl Engine {
-    /// Returns whether this engine runs two other engines and compares them.
+    /// Returns whether this engine is a lockstep: it runs two other engines and compares the two.
     pub const fn is_lockstep(self) -> bool {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
     }
 
-    /// Returns this engine, with the fast engine in place of the compiled engine.
+    /// Returns this engine. The fast engine replaces the compiled engine, also in lockstep.
     pub const fn not_compiled(self) -> Engine {
         match self {
             Engine::Compiled => Engine::Fast,
@@ -53,8 +52,8 @@ impl Engine {
     }
 }
 
-/// Options for running a launch. The options include neither the launch itself nor the limits of the hardware. Each
-/// machine defines the limits of its hardware.
+/// Options for running a launch. The options include neither the launch nor the hardware limits. Each machine defines
+/// its hardware limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Behaviour in cases that the documents leave undefined.
@@ -66,8 +65,8 @@ pub struct Options {
     pub engine: Engine,
     /// Level of vector instructions that the fast engine uses. `None` means the highest level that the processor has.
     pub level: Option<Level>,
-    /// Maximum number of instructions that a group (Tesla: a block) may issue before the watchdog stops the group. The
-    /// default is [`INSTRUCTIONS`].
+    /// Maximum number of instructions that a group (Tesla: a block) may issue. The watchdog stops a group that exceeds
+    /// this number. The default is [`INSTRUCTIONS`].
     pub watchdog: u64,
     /// Maximum number of host threads. `None` means all threads of the pool in which the launch runs.
     pub jobs: Option<NonZeroUsize>,
@@ -87,8 +86,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the engine that runs a launch. If this build has vector code for the processor ([`Level::any`]), the
-    /// result is the engine of the options. Otherwise, the result is the reference interpreter.
+    /// Returns the engine that runs a launch. The options name an engine. If this build has vector code for the
+    /// processor ([`Level::any`]), the function returns this engine. Otherwise, it returns the reference interpreter.
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
     }

@@ -1,4 +1,4 @@
-//! Errors of a launch: the launch does not fit the machine, the program traps, or the engines differ.
+//! Errors of a launch: the launch does not fit the machine, the program traps, or two engines differ.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::machine::{Issue, Trap};
 /// A group of a launch: lanes that share a program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupId {
-    /// A group that is identified by its first lane in the launch.
+    /// A group, identified by the number of its first lane in the launch.
     Lanes {
         /// First lane of the group.
         first: usize,

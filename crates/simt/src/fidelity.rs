@@ -17,16 +17,16 @@ reconverge_isa::choices! {
     }
 }
 
-/// The operations that a run executed, each with its fidelity and its number of issues.
+/// The operations that a run executed. Each operation has a fidelity and a number of issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// For the name of each operation, the worst fidelity of its issues, and the number of its issues.
+    /// For each operation's name, the worst fidelity of the operation's issues, and the number of these issues.
     pub operations: LiteMap<&'static str, (Fidelity, u64)>,
 }
 
 impl Report {
-    /// Counts `times` issues of `operation`. If the issues of an operation have different grades, only the worst grade
-    /// is recorded.
+    /// Counts `times` issues of `operation`. If the issues of `operation` have different grades, the report keeps only
+    /// the worst grade.
     pub fn count(&mut self, operation: &'static str, fidelity: Fidelity, times: u64) {
         if times > 0 {
             let entry = self.operations.entry(operation).or_insert((fidelity, 0));

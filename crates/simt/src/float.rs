@@ -1,7 +1,7 @@
 //! Float operations. Each function documents its rounding, its treatment of denormals and its NaN results.
 //!
-//! Rust does not guarantee the bit pattern of a NaN result. Every function of this module that can return a NaN
-//! therefore documents the bits of this NaN. No function calls the platform's mathematics library.
+//! Rust does not guarantee the bit pattern of a NaN result. Each function of this module that can return a NaN
+//! therefore documents the bits of the NaN. No function calls the platform's mathematics library.
 
 use std::cmp::Ordering;
 
@@ -11,8 +11,8 @@ pub fn flush(x: f32) -> f32 {
     if x.is_subnormal() { 0.0f32.copysign(x) } else { x }
 }
 
-/// Direction in which a result is rounded if it is not representable. The manuals call the directions rn, rm, rp and
-/// rz.
+/// Direction in which an operation rounds a result that is not representable. The manuals call the directions rn, rm,
+/// rp and rz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// Rounds to the nearest number. A value halfway between two numbers is rounded to the even number.
@@ -29,9 +29,8 @@ impl Rounding {
     /// All four modes.
     pub const ALL: [Rounding; 4] = [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero];
 
-    /// Returns the mode in which the magnitude of a number must be rounded, so that the number itself is rounded in the
-    /// mode `self`. If the number is negative, the function exchanges [`Down`](Rounding::Down) and
-    /// [`Up`](Rounding::Up).
+    /// Returns the mode for rounding the magnitude of a number. The number is then rounded in the mode `self`. If the
+    /// number is negative, the function exchanges [`Down`](Rounding::Down) and [`Up`](Rounding::Up).
     #[inline(always)]
     pub const fn mirrored(self, negative: bool) -> Rounding {
         match (self, negative) {
@@ -54,8 +53,8 @@ pub fn narrow(x: f64, rounding: Rounding) -> f32 {
 /// Rounds the exact value `head + tail` to a single. `head` must be this exact value, rounded to the nearest double.
 #[inline(always)]
 fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
-    // No single lies strictly between `head` and the exact value. So in a directed mode, the result is either `near` or
-    // one of the two singles next to `near`.
+    // No single lies strictly between `head` and the exact value. So in a directed mode, the result is `near` or a
+    // single that is adjacent to `near`.
     let near = head as f32;
     let above = (near as f64 > head) | ((near as f64 == head) & (tail < 0.0));
     let below = ((near as f64) < head) | ((near as f64 == head) & (tail > 0.0));
@@ -124,10 +123,10 @@ impl Format {
 
     /// Returns the bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// If the magnitude is inexact, the caller must set its lowest bit. In that case, the magnitude without its lowest
-    /// bit must have at least two more significant bits than the format. For a magnitude of 0, the function returns a
-    /// zero of the given sign. If the result overflows, the function returns an infinity or the largest finite number,
-    /// depending on the mode.
+    /// If the magnitude is inexact, the caller must set the lowest bit of the magnitude. The bits above this lowest bit
+    /// must then have at least two more significant bits than the format. For a magnitude of 0, the function returns a
+    /// zero with the sign that `negative` states. If the result overflows, the function returns an infinity or the
+    /// largest finite number, depending on the mode.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
         if magnitude == 0 {
@@ -168,7 +167,7 @@ impl Format {
 
 /// Returns `a * b + c` for finite doubles, rounded once, with gradual underflow. The computation uses only integers.
 ///
-/// If the product and `c` have the same sign, a zero result also has that sign. Otherwise, a zero result is +0, or -0
+/// If the product and `c` have the same sign, a zero result has the sign of `c`. Otherwise, a zero result is +0, or -0
 /// in [`Rounding::Down`]. The caller must handle infinities and NaN beforehand.
 pub fn fused_multiply_add(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     debug_assert!(a.is_finite() && b.is_finite() && c.is_finite());
@@ -205,12 +204,12 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     (magnitude << shift, exponent - shift)
 }
 
-/// Returns the sum of two numbers. Each number is given as sign, magnitude and exponent. The magnitudes must be results
+/// Returns the sum of two numbers. A number is a tuple of sign, magnitude and exponent. The magnitudes must be results
 /// of [`top_aligned`]. The function shifts one of the magnitudes. If this shift drops set bits, the lowest bit of the
 /// sum is 1.
 ///
-/// If both magnitudes have up to 106 significant bits, the sum loses bits only if one magnitude is much smaller than
-/// the other magnitude. In that case, at most one leading bit can cancel.
+/// Suppose that both magnitudes have up to 106 significant bits. Then the sum loses bits only if one magnitude is much
+/// smaller than the other. In this case, at most one leading bit can cancel.
 fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i32) {
     let (high, low) = if (a.2, a.1) >= (b.2, b.1) { (a, b) } else { (b, a) };
     let distance = (i64::from(high.2) - i64::from(low.2)).min(127) as u32;
@@ -224,13 +223,13 @@ fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i3
 
 /// Returns the exact sum of `terms`, times 2^`scale`, rounded once to the nearest single, ties to even.
 ///
-/// Every term must be finite, and must be a single or the product of two singles. Then no partial sum overflows or
-/// underflows a double, and the sum before the rounding is exact. There are at most eight terms. If all terms are -0,
-/// the sum is -0. Any other sum of zero is +0. Denormal results are not flushed. The caller must handle infinite and
-/// NaN terms beforehand.
+/// Every term must be finite. Every term must be a single or the product of two singles. Partial sums then neither
+/// overflow nor underflow a double, so the sum is exact before it is rounded. There are at most eight terms. If all
+/// terms are -0, the sum is -0. Any other sum of zero is +0. Denormal results are not flushed. The caller must handle
+/// infinite and NaN terms beforehand.
 ///
-/// The function computes Shewchuk's expansion sum and rounds the sum to odd on 53 bits. After that, the last rounding
-/// to 24 bits is correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+/// The function computes Shewchuk's expansion sum and rounds the sum to odd on 53 bits. This rounding to odd makes the
+/// last rounding to 24 bits correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
     debug_assert!(terms.len() <= 8 && terms.iter().all(|term| term.is_finite()));
     // The exact sum of `parts` is the sum so far. `parts` is a non-overlapping expansion, smallest part first.
@@ -250,8 +249,8 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
         parts[kept] = carry;
         used = kept + 1;
     }
-    // Renormalise from the largest part. After the loop, `head` is the double nearest to the sum, and `tail` has the
-    // sign of the sum minus `head`.
+    // Renormalise from the largest part. After the loop, `head` is the double nearest to the sum. `tail` has the sign
+    // of the difference of the sum and `head`.
     let mut head = parts[used.saturating_sub(1)];
     let mut tail = 0.0;
     for index in (0..used.saturating_sub(1)).rev() {
@@ -270,14 +269,15 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
     (round_to_odd(head, tail) * exp2i(scale)) as f32
 }
 
-/// Rounds the exact value `head + tail` to odd: if the value is not a double, the last bit of the result is 1.
+/// Rounds the exact value `head + tail` to odd. If the exact value is not a double, the function returns a double whose
+/// last bit is 1.
 fn round_to_odd(head: f64, tail: f64) -> f64 {
     let bits = head.to_bits();
     if tail == 0.0 || bits & 1 == 1 {
         return head;
     }
-    // If `tail` and `head` have the same sign, truncation of the exact value to a double returns `head`. The last bit
-    // of the result then becomes 1. If the signs differ, the truncated value is the double next to `head` towards zero.
+    // If `tail` and `head` have the same sign, truncation of the exact value to a double gives `head`. The function
+    // then sets the last bit of `head`. If the signs differ, truncation gives the double next to `head` towards zero.
     // The last bit of that double is already 1.
     let away = (tail > 0.0) == (head > 0.0);
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_sum_is_rounded_once() {
-        // 1 + 2^-24 is halfway between two singles, so the sign of the smallest third term decides the direction of
+        // 1 + 2^-24 is halfway between two singles. So the sign of the smallest third term decides the direction of
         // rounding.
         let half = 2f64.powi(-24);
         assert_eq!(sum_rounded(&[1.0, half], 0), 1.0);

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that identifies a value: no other value of this process has, or has had, this number. Data that was derived
-/// from a value is valid for every value with the same number.
+/// A number that identifies a value. No other value of this process has this number, or had this number earlier. If
+/// data was derived from one value, the data is valid for every value with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity(u64);
 

@@ -1,10 +1,10 @@
 //! The instruction sets of the host's processor, and code that is compiled once for each instruction set.
 //!
-//! An engine defines each operation on whole rows once, as a loop over lanes that the compiler vectorizes. The code is
-//! generic over a level `W:` [`Wide`] and marked `#[inline(always)]`. This module instantiates the code in functions
-//! with `#[target_feature]`, one function per level. [`Level::run`] instantiates a [`Task`], and
-//! [`handlers!`](crate::handlers) instantiates the operations of a lowered program. A value of type `W` is a token. The
-//! token exists only if code for the level may run, so the functions of [`Wide`] are safe. Results are the same on
+//! An engine defines each operation on whole rows once, as a loop over lanes. The compiler vectorizes this loop. The
+//! code is generic over a level `W:` [`Wide`] and marked `#[inline(always)]`. This module instantiates the code in
+//! functions with `#[target_feature]`, one function per level. [`Level::run`] instantiates a [`Task`], and
+//! [`handlers!`](crate::handlers) instantiates the operations of a lowered program. A value of type `W` is a token. A
+//! token exists only if code for its level may run, so the functions of [`Wide`] are safe. Results are the same on
 //! every level.
 
 // Functions that are compiled for a level are unsafe to call. A comment at each call states why the processor has the
@@ -38,8 +38,8 @@ impl Level {
         Kind::ALL.into_iter().filter(|kind| is_built(*kind) && has(*kind)).map(Level).collect()
     }
 
-    /// Returns the highest level that this processor and this build have, or the baseline if there is no such level
-    /// ([`Level::any`]).
+    /// Returns the highest level that both this processor and this build have. If there is no such level
+    /// ([`Level::any`]), returns the baseline.
     pub fn best() -> Level {
         let best = Kind::ALL.into_iter().rfind(|kind| is_built(*kind) && has(*kind));
         best.map_or(Level::BASELINE, Level)
@@ -92,15 +92,15 @@ impl Level {
         crate::by_level!(
             self,
             Baseline.call(task),
-            // SAFETY: a `Level` exists only on a processor that has it.
+            // SAFETY: this `Level` exists only on a processor with AVX2.
             unsafe { Avx2::assume() }.call(task),
-            // SAFETY: a `Level` exists only on a processor that has it.
+            // SAFETY: this `Level` exists only on a processor with AVX-512.
             unsafe { Avx512::assume() }.call(task)
         )
     }
 
-    /// Returns whether this build has code for any level of this processor. A build for x86-64 without the feature
-    /// `every-level` has code for processors with AVX2 only.
+    /// Returns whether this build has code for any level of this processor. Without the feature `every-level`, a build
+    /// for x86-64 has code for AVX2 only.
     ///
     /// ```
     /// assert!(cfg!(not(feature = "every-level")) || reconverge_simt::Level::any());
@@ -199,8 +199,8 @@ macro_rules! for_avx512 {
     ($($function:tt)*) => {};
 }
 
-/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. If the build does not have a
-/// level, the expression of that level is not compiled.
+/// Evaluates one of three expressions, for the level baseline, AVX2 or AVX-512. If the build does not have a level, the
+/// expression of that level is not compiled.
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {
@@ -227,8 +227,8 @@ macro_rules! by_level {
     };
 }
 
-/// Evaluates one of three expressions, depending on the level: baseline, AVX2 or AVX-512. This build compiles only the
-/// expression for the baseline.
+/// Evaluates one of three expressions, for the level baseline, AVX2 or AVX-512. This build compiles only the expression
+/// for the baseline.
 #[cfg(not(target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! by_level {
@@ -285,13 +285,13 @@ macro_rules! handlers {
             }
             $crate::for_avx2! {
                 unsafe fn avx2<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-                    // SAFETY: a handler is called only on a processor that has its level.
+                    // SAFETY: the engine calls this handler only on a processor with AVX2.
                     B::run(unsafe { <$crate::wide::Avx2 as $crate::wide::Wide>::assume() }, lanes, operation);
                 }
             }
             $crate::for_avx512! {
                 unsafe fn avx512<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-                    // SAFETY: a handler is called only on a processor that has its level.
+                    // SAFETY: the engine calls this handler only on a processor with AVX-512.
                     B::run(unsafe { <$crate::wide::Avx512 as $crate::wide::Wide>::assume() }, lanes, operation);
                 }
             }

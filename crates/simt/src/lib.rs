@@ -2,32 +2,34 @@
 //!
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: the interface between a front end and a group: [`FlowView`], [`Machine`], traps.
-//! * [`observe`]: events, and observers that cost nothing when they are disabled; [`watch`]: observers that are
-//!   selected at run time;
-//!   [`course`]: the issues of a launch, and the step at which another run differs.
+//! * [`observe`]: events and observers. Observers cost nothing when they are disabled.
+//! * [`watch`]: observers that are selected at run time.
+//! * [`course`]: the issues of a launch. Another run is compared with these issues.
 //! * [`engine`]: the choice among a machine's engines, and the options of a run: [`Options`].
-//! * [`uses`]: the registers and memory that an instruction reads and writes, described as data.
+//! * [`uses`]: descriptions of the registers and memory that each instruction reads and writes.
 //! * [`error`]: the errors of a launch ([`RunError`]).
 //! * [`lockstep`]: runs two engines of a machine and compares their results.
 //! * [`loaded`]: the stored forms of a loaded program, and counts of decoded and lowered programs.
-//! * [`paths`]: counts of instructions by the path of the fast engine that executed them.
+//! * [`paths`]: for each path of the fast engine, the number of instructions that the path executed.
 //! * [`guarded`]: lists of values between pages that cannot be accessed.
 //! * [`registers`]: lane-major register files; [`place`]: the rows to which the operations of a lowered program refer.
 //! * [`level`]: levels of the host's vector instructions, and code that is compiled once for each level.
 //! * [`wide`]: functions that are implemented separately for each level.
-//! * [`memory`]: buffers that many groups share, and views of these buffers. With views, groups run in parallel, but
-//!   the result is the same as if the groups ran one after another.
-//! * [`vram`]: memory of a chip that a program may access while the chip runs.
-//! * [`pool`]: the host's threads, also in forked children; [`workers`]: distribution of work to these threads.
-//! * [`races`]: races on memory that groups share, and reads of such memory before any write.
-//! * [`stop`]: a request to end all runs early; [`limits`]: limits on the host resources that input may request.
+//! * [`memory`]: buffers that many groups share, and views of these buffers. With views, groups run in parallel. The
+//!   result is the same as if the groups ran one after another.
+//! * [`vram`]: memory of a chip. A program may access this memory while the chip runs.
+//! * [`pool`]: the host's threads, also in forked children.
+//! * [`workers`]: distribution of work to the threads of the pool.
+//! * [`races`]: races between groups on shared memory, and reads of shared memory before any write.
+//! * [`stop`]: a request to end all runs early.
+//! * [`limits`]: limits on the host resources that input may request.
 //! * [`float`]: float operations with documented rounding, flushing and NaN results.
 //! * [`curves`]: powers of two, logarithms and sines as polynomials.
 //!
 //! # Features
 //!
-//! * `every-level` (off): includes vector code for every x86-64 processor and for AVX-512. Without this
-//!   feature, the build has vector code for AVX2 only. A processor with AVX-512 runs this code too.
+//! * `every-level` (off): includes vector code for every x86-64 processor and for AVX-512. A build without this
+//!   feature has vector code for AVX2 only.
 //!
 //! This crate does not implement divergence and reconvergence. The `flow.rs` of each machine implements divergence and
 //! reconvergence.

@@ -8,16 +8,16 @@ use crate::Engine;
 use crate::compiling::Extent;
 
 /// The forms of a lowered program. A key contains those options of a run on which lowering depends. For each key, there
-/// is one plain form. In addition, there is one compiled form for each extent of host code that runs have used. A form
-/// is created when a run first needs it. Up to [`MOST_FORMS`] forms are stored for later runs.
+/// is one plain form. There is also one compiled form for each extent of host code that runs have used. The first run
+/// that needs a form creates it. Up to [`MOST_FORMS`] forms are stored for later runs.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 
-/// Maximum number of forms that are stored per program. A Tesla geometry program has one form for each different
-/// content of the memory p[].
+/// Maximum number of forms that are stored per program. A Tesla geometry program has a separate form for each content
+/// of the memory p[].
 const MOST_FORMS: usize = 8;
 
-/// The key, the extent of host code (`None` for a plain form), and the form.
+/// The key, the extent of host code, and the form. The extent of a plain form is `None`.
 type Form<K, F> = (K, Option<Extent>, Arc<F>);
 
 impl<K, F> Default for Forms<K, F> {
@@ -70,9 +70,9 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
     }
 }
 
-/// A group that has ended, stored for the next run of its program. Reusing a group saves time, because creating a group
-/// takes longer than running a few instructions. No thread waits for the stored group: if another thread is accessing
-/// the stored group, a run creates a new group.
+/// A stored group that has ended. The next run of the program reuses the group. Reuse saves time, because creating a
+/// group takes longer than running a few instructions. No thread waits for the stored group. If another thread is
+/// accessing it, a run creates a new group.
 pub struct Spare<T>(Mutex<Option<T>>);
 
 impl<T> fmt::Debug for Spare<T> {
@@ -95,12 +95,12 @@ impl<T> Clone for Spare<T> {
 }
 
 impl<T> Spare<T> {
-    /// Removes and returns the stored value, unless another thread is accessing it.
+    /// Removes and returns the stored value. Returns `None` while another thread is accessing the stored value.
     pub fn take(&self) -> Option<T> {
         self.0.try_lock().ok()?.take()
     }
 
-    /// Replaces the stored value, unless another thread is accessing it.
+    /// Replaces the stored value. Does nothing while another thread is accessing the stored value.
     pub fn keep(&self, value: T) {
         if let Ok(mut kept) = self.0.try_lock() {
             *kept = Some(value);

@@ -1,11 +1,10 @@
-//! Runs both engines of a machine in lockstep and compares them.
+//! Runs two engines of a machine in lockstep and compares the engines.
 //!
-//! The fast engine runs many instructions at once, so the comparison works on stretches of one or more instructions.
-//! First, the fast engine runs a stretch by the same paths as in normal runs. The reference interpreter then steps
-//! through the same number of instructions. Finally, the comparison covers all state that either engine may have
+//! The fast engine runs many instructions at once, so the comparison covers stretches of one or more instructions.
+//! First, the fast engine runs a stretch. It uses the same paths as in normal runs. The reference interpreter then
+//! steps through the same number of instructions. Finally, this module compares all state that an engine may have
 //! changed. The length of each stretch is random. A random choice also determines whether the engines announce the
-//! events of a stretch. If the engines announce events, the comparison includes these events. The same seed results in
-//! the same stretches:
+//! events of a stretch. Announced events are also compared. The same seed results in the same stretches:
 //!
 //! ```text
 //!              |--| |-| |-------------- ... ---| |-----| ...
@@ -18,7 +17,7 @@
 //! shortens this stretch from both ends as long as the engines still differ. The result is a single instruction, or the
 //! shortest stretch that the search found. The engines differ after this stretch if the fast engine runs the stretch at
 //! once. A piece of host code for several instructions always runs as a whole. So [`first`] compares the engines again,
-//! with code that is compiled for fewer instructions. The last instruction of the resulting stretch is the first
+//! and each piece then covers fewer instructions. The last instruction of the resulting stretch is the first
 //! instruction after which the engines differ.
 //!
 //! This module does not depend on any machine. Each machine implements [`Twin`].
@@ -37,7 +36,7 @@ use crate::registers::Row;
 use crate::stop;
 use crate::watch::Told;
 
-/// Two copies of a group (Tesla: a block), one per engine, including everything that the group reads and writes.
+/// Two copies of a group (Tesla: a block), one per engine. Each copy includes all data that the group reads and writes.
 pub trait Twin {
     /// Cause of a trap.
     type Cause: Clone + PartialEq + fmt::Debug;
@@ -61,13 +60,12 @@ pub trait Twin {
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
     /// Runs the fast engine for at least one and at most `most` instructions. The engine uses the same paths as in a
-    /// normal run, and announces these paths. The engine may stop after fewer instructions, at any point from which the
-    /// engine can continue.
+    /// normal run, and announces these paths. The engine may stop early, at any point from which it can continue.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
-    /// Compares the two copies. `end` is the result of the stretch in both copies. While the program runs, all state
-    /// that the program can still read must be equal. At the end of the program, all results of the group must be
-    /// equal, including the counts of the group.
+    /// Compares the two copies. `end` is the result of the stretch in both copies. While the program runs, both copies
+    /// must have the same state. State that the program can no longer read may differ. At the end of the program, all
+    /// results of the group must be equal. The group's counts are also results.
     ///
     /// # Errors
     /// Returns the first item whose values in the two copies differ.
@@ -94,7 +92,7 @@ pub struct Differs {
     pub fast: String,
 }
 
-/// Compares an item of one copy with the same item of the other copy.
+/// Compares an item of the reference copy with the same item of the fast copy.
 ///
 /// # Errors
 /// Returns an error if the values differ. The error shows both values with `Debug`.
@@ -138,7 +136,7 @@ pub enum Failure<Cause> {
 }
 
 impl<Cause> Failure<Cause> {
-    /// Returns the failure. If the failure is a difference and part of the program is host code, [`first`] reduces the
+    /// Returns the failure. A difference in a program with host code is a special case: [`first`] reduces this
     /// difference to fewer instructions.
     pub fn first(
         self,
@@ -168,8 +166,9 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
 }
 
 /// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates a twin of the group in
-/// its initial state. After a difference, `make` is called again to reduce the difference. The function returns the
-/// twin at the end of the group. The function adds to `shares` how many instructions the fast engine ran by each path.
+/// its initial state. After a difference, the search for a shorter stretch calls `make` again. The function returns the
+/// twin at the end of the group. For each path, the function adds to `shares` the number of instructions that the fast
+/// engine ran by this path.
 ///
 /// # Errors
 /// Returns the trap or the difference as a [`Failure`].
@@ -221,8 +220,9 @@ pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Differ
 }
 
 /// Reduces a known difference that covers several instructions. The function `again` compares the engines once more
-/// ([`again()`]), with host code that is compiled to a given extent. Shorter pieces of code locate the defect more
-/// exactly. The last instruction of the returned difference is the first instruction after which the engines differ.
+/// ([`again()`]). In this comparison, host code is compiled to a given extent. Shorter pieces of code locate the defect
+/// more exactly. The last instruction of the returned difference is the first instruction after which the engines
+/// differ.
 pub fn first(
     known: Box<Difference>,
     again: impl Fn(Extent, &Difference) -> Option<Difference>,
@@ -361,7 +361,7 @@ impl<T: Twin> Pair<T> {
         Start { done: self.done, group: self.twin.group(), issue: self.twin.issue() }
     }
 
-    /// Runs a stretch on both engines and compares them.
+    /// Runs a stretch on both engines and compares the engines.
     fn run(&mut self, length: Length, shares: &mut Shares) -> Result<End<T>, Differs> {
         let before = shares.total();
         let mut watch = Watch { events: Vec::new(), shares };
@@ -373,15 +373,15 @@ impl<T: Twin> Pair<T> {
         let announced = shares.total() - before;
         shares.path(Path::Other, instructions.saturating_sub(announced));
 
-        // The reference interpreter takes one more step than the fast engine in two cases: if the fast engine trapped,
-        // or if the fast engine ran no instruction because the group had ended.
+        // The reference interpreter takes one more step than the fast engine in two cases. In the first case, the fast
+        // engine trapped. In the second case, the fast engine ran no instruction because the group had ended.
         let steps = instructions + u64::from(end.is_err() || instructions == 0);
         let mut watch = Watch { events: Vec::new(), shares: &mut Shares::default() };
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            // The build has code of the reference interpreter for these two observer types in any case. So the
-            // comparison does not add compiled code.
+            // The build contains the reference interpreter for these two observer types in any case. So the comparison
+            // does not add compiled code.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),
@@ -390,9 +390,9 @@ impl<T: Twin> Pair<T> {
         }
         self.done += stepped;
         check("the end", &found, &end)?;
-        // The numbers of instructions are not compared in two cases. After a trap, each engine may or may not have
-        // counted the trapping instruction. If the group had already ended, the reference interpreter has taken a step
-        // that issued no instruction.
+        // The comparison ignores the numbers of instructions in two cases. After a trap, each engine may or may not
+        // have counted the trapping instruction. If the group had already ended, the last step of the reference
+        // interpreter issued no instruction.
         if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
             check("the number of instructions", &stepped, &instructions)?;
         }
@@ -415,12 +415,12 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
 }
 
 /// Searches for shorter stretches that show a known difference. Returns the difference after the shortest stretch that
-/// the search finds. Returns `known` if no shorter stretch shows the difference. `reach` returns a pair that has run
-/// the given number of instructions.
+/// the search finds. Returns `known` if no shorter stretch shows the difference. The argument of `reach` is a number of
+/// instructions. `reach` returns a pair that has run this number of instructions.
 fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
     let Range { start, end } = known.instructions;
-    // The search first tries stretches without events. If the difference `known` was found in a stretch with events,
-    // the search then also tries stretches with events.
+    // The search first tries stretches without events. If the difference `known` was found with events, the search then
+    // also tries stretches with events.
     let mut modes = vec![false];
     modes.extend(known.observed.then_some(true));
     for observed in modes {
@@ -441,7 +441,7 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
         };
         let Some(found) = differing(start, end) else { continue };
         known = found;
-        // First, shorten the stretch at its end. The engines do not differ after `low` instructions, but they differ
+        // First, move the end of the stretch forward. The engines are still equal after `low` instructions, and differ
         // after `high` instructions.
         let (mut low, mut high) = (start, known.instructions.end);
         while high - low > 1 {
@@ -451,8 +451,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
                 None => low = middle,
             }
         }
-        // Then shorten the stretch at its start. A stretch that starts at `low` shows the difference. A stretch that
-        // starts at `high_start` does not show the difference.
+        // Second, move the start of the stretch back. A stretch that starts at `low` shows the difference. A stretch
+        // that starts at `high_start` does not show the difference.
         let (mut low, mut high_start) = (start, high);
         while high_start - low > 1 {
             let middle = low + (high_start - low) / 2;
@@ -466,8 +466,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
     known
 }
 
-/// Returns a pair that has run its first `done` instructions, in the stretches that the seed determines. Returns `None`
-/// if no stretch ends after exactly `done` instructions.
+/// Returns a pair that has run the first `done` instructions of the group. The seed determines the stretches. Returns
+/// `None` if no stretch ends after exactly `done` instructions.
 fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair<T>> {
     let (mut pair, mut lengths) = (Pair::new(make()), Lengths::new(seed));
     while pair.done < done {
@@ -478,7 +478,7 @@ fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair
     (pair.done == done).then_some(pair)
 }
 
-/// Returns a pair that has run its first `done` instructions, in as few stretches as possible.
+/// Returns a pair that has run the first `done` instructions of the group, in as few stretches as possible.
 fn straight<T: Twin>(make: &impl Fn() -> T, done: u64) -> Option<Pair<T>> {
     let mut pair = Pair::new(make());
     while pair.done < done {
@@ -495,8 +495,8 @@ mod tests {
     use super::*;
     use crate::observe::Statistics;
 
-    /// A loop of three instructions, for one lane: `a += 1`, `b += a`, and a jump back while `a` is less than the
-    /// number of iterations.
+    /// The program is a loop of three instructions for one lane: `a += 1`, `b += a`, and a jump. The jump goes back
+    /// while `a` is less than the number of iterations.
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Side {
         pc: u32,
@@ -543,9 +543,9 @@ mod tests {
         Single,
         /// `b` is wrong after an iteration that runs as one piece.
         Block,
-        /// `b` is wrong after a stretch of two iterations, each of which runs as one piece.
+        /// `b` is wrong after a stretch of two iterations. Each iteration runs as one piece.
         Chain,
-        /// `b` is wrong after an iteration that runs as one piece and is observed.
+        /// `b` is wrong after an observed iteration that runs as one piece.
         Observed,
         /// The fast engine does not announce a jump.
         Event,
@@ -557,15 +557,14 @@ mod tests {
         End,
         /// The fast engine does not run any instruction.
         Stuck,
-        /// The engine reports one instruction more than it has run.
+        /// The fast engine reports one instruction more than it ran.
         Claim,
-        /// `b` is wrong if the instruction that changes `b` runs in a piece of code of any length.
+        /// `b` is wrong if its instruction `b += a` runs in a piece of code of any length.
         Piece,
-        /// `b` is wrong if the instruction that changes `b` runs in a piece of code, but is not the first instruction
-        /// of the piece.
+        /// `b` is wrong if its instruction `b += a` runs in a piece of code, but is not the first instruction of the
+        /// piece.
         Piece2,
-        /// `b` is wrong if the instruction that changes `b` is neither the first nor the last instruction of a piece of
-        /// code.
+        /// `b` is wrong if its instruction `b += a` is neither the first nor the last instruction of a piece of code.
         Whole,
     }
 
@@ -617,7 +616,7 @@ mod tests {
                 if self.defect == Defect::Stuck && self.fast.a == ROUND {
                     break;
                 }
-                // The engine runs a whole piece if the budget covers the piece. Otherwise, it runs a single
+                // The engine runs a whole piece if the budget covers the piece. Otherwise, the engine runs a single
                 // instruction.
                 let size = match self.extent {
                     Extent::Upto(size) => size.min(3 - self.fast.pc),
@@ -789,7 +788,7 @@ mod tests {
         // If the second comparison does not find the difference, the known difference is returned unchanged.
         let known = &differences(Defect::Chain)[0];
         assert_eq!(*first(Box::new(known.clone()), |_, _| None), *known);
-        // If the difference occurs only with pieces of whole blocks, the search reduces the length of these pieces.
+        // If the engines differ only with pieces of whole blocks, the search shortens these pieces.
         let blocks = |extent: Extent, _: &Difference| match extent {
             Extent::Blocks(4..) => Some(Difference { observed: true, ..known.clone() }),
             _ => None,

@@ -1,4 +1,4 @@
-//! Interface between a front end and a group of any machine: views of the group's flow state, and steps.
+//! Interface between a front end and a group of any machine: steps, and views of the group's flow state.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ impl Mode {
 /// The next instruction of a group, and its active lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// Address in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
+    /// Address in the unit of the machine (R500: slots; R700: 64-bit words; Tesla: bytes).
     pub pc: u32,
     /// The active lanes.
     pub mask: Mask,
@@ -41,11 +41,11 @@ pub enum Why {
     Active,
     /// A branch deactivated the lane.
     Branch {
-        /// Number of open constructs that are inside the construct of this branch. The number is 0 if the construct of
-        /// this branch is the innermost one.
+        /// Number of open constructs inside of this branch's construct. 0 if this branch's construct is the innermost
+        /// one.
         depth: u32,
     },
-    /// The lane has left a loop that other lanes still run.
+    /// The lane has left a loop, and other lanes still run this loop.
     Break,
     /// The lane waits for the next iteration of a loop.
     Continue,
@@ -61,7 +61,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Returns the letter for the reason in displays that show a lane as one character.
+    /// Returns the letter for this reason. Some displays show a lane as one character and use this letter.
     pub const fn letter(self) -> char {
         match self {
             Why::Active => 'A',
@@ -101,13 +101,13 @@ pub struct Depth {
 
 /// The flow state of a group, in a form that is the same for all machines.
 pub trait FlowView {
-    /// Returns the next instruction and its active lanes, or `None` if the group has ended.
+    /// Returns the next instruction with the active lanes. Returns `None` if the group has ended.
     fn issue(&self) -> Option<Issue>;
     /// Returns the reason why a lane is active or inactive.
     fn why(&self, lane: Lane) -> Why;
     /// Returns the flow state as labelled rows, innermost first.
     fn stack(&self) -> Vec<StackRow>;
-    /// Returns the fill levels of the stacks and counters. [`Observer::depth`] refers to a level by its index in this
+    /// Returns the fill levels of the stacks and counters. [`Observer::depth`] identifies a level by its index in this
     /// list.
     fn depths(&self) -> Vec<Depth>;
 }
@@ -124,7 +124,7 @@ pub enum Step {
 /// A trap: the program did something that the hardware forbids or leaves undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trap<Cause> {
-    /// Address of the instruction, in the machine's own unit.
+    /// Address of the instruction, in the unit of the machine.
     pub pc: u32,
     /// The lanes that caused the trap.
     pub lanes: Mask,

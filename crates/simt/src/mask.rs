@@ -122,7 +122,7 @@ operators! {
     BitAnd: bitand(|a, b| a & b);
     BitOr: bitor(|a, b| a | b);
     BitXor: bitxor(|a, b| a ^ b);
-    /// Set difference: the lanes of the left set that are not in the right set.
+    /// Set difference: those lanes of the left set that are not in the right set.
     Sub: sub(|a, b| a & !b);
 }
 

@@ -1,16 +1,16 @@
 //! Memory that many groups share. The memory consists of disjoint buffers at addresses. With views of the memory,
-//! groups can run in parallel and leave the same result as if they ran in order.
+//! groups can run in parallel. The result is the same as if the groups ran in order.
 //!
 //! Groups of a grid (blocks, in CUDA's term) may write the same memory. This module guarantees that **the result of a
-//! launch is the same as in launch order**: the groups run to their end one after another, in the order of their
-//! index. The number of threads has no effect on the result. To use several processors, a machine runs some groups at
-//! the same time. Each group has its own [`Tracked`] view, which shows the memory as it was before these groups
-//! started. The machine then commits the groups in order. The view of a group records which memory the group has read,
-//! and what the group has written. If a group may have read bytes that an earlier group has since written, the machine
-//! discards the view and runs the group again on the current memory. Otherwise the group has read the same values as in
-//! launch order. So after the commit of the group's writes, the memory has the same contents as in launch order. Atomic
-//! operations are not a special case, because they are reads and writes. Running threads share no data, so the code
-//! does not need locks or relaxed atomics.
+//! launch is the same as in launch order**. In launch order, the groups run one after another in the order of their
+//! index, each to its end. The number of threads has no effect on the result. To use several processors, a machine runs
+//! some groups at the same time. Each group has a separate [`Tracked`] view, which shows the memory as it was before
+//! these groups started. The machine then commits the groups in order. The view of a group records the memory that the
+//! group has read and the values that the group has written. An earlier group may have since written bytes that a later
+//! group has read. In this case, the machine discards the view of the later group and runs this group again on the
+//! current memory. Otherwise the group has read the same values as in launch order. So after the commit of the group's
+//! writes, the memory has the same contents as in launch order. Atomic operations need no special case, because a view
+//! records them as reads and writes. Running threads share no data, so the code does not need locks or relaxed atomics.
 
 mod bytes;
 mod view;
@@ -91,7 +91,7 @@ impl PartialEq for Memory {
 impl Eq for Memory {}
 
 /// Memory that groups load from and store to. If a function returns `false`, some of the bytes do not exist, and the
-/// function has changed nothing.
+/// memory is unchanged.
 pub trait Store {
     /// Copies the bytes from `address` on into `into`.
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool;
@@ -99,23 +99,23 @@ pub trait Store {
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
     /// Returns `count` bytes from `address` on. Returns `None` if no single buffer contains all of these bytes, or if
-    /// the memory cannot return them as one slice. The group must read only the bytes that `_picked` selects, because
-    /// other bytes may be out of date.
+    /// the memory cannot return the bytes as one slice. The group must read only the bytes that `_picked` selects.
+    /// Other bytes of the slice may be out of date.
     #[inline(always)]
     fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None
     }
 
-    /// Returns bytes as [`reading`](Self::reading) does, for a group that then writes all picked bytes. The group must
-    /// not read any of the returned bytes. The group must not change the bytes that are not picked.
+    /// Returns bytes as [`reading`](Self::reading) does. The group then writes all picked bytes. The group must not
+    /// read any of the returned bytes. The group must not change the bytes that are not picked.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
     }
 
-    /// Returns all bytes of the buffer that contains `address`, and the address of the buffer's first byte. Groups may
-    /// read and write all these bytes at any time while [`layout`](Self::layout) returns the same identity. Returns
-    /// `None` if the memory does not allow such accesses.
+    /// Returns all bytes of the buffer that contains `address`, and the address of the buffer's first byte. While
+    /// [`layout`](Self::layout) returns the same identity, groups may read and write all these bytes at any time.
+    /// Returns `None` if the memory does not allow such direct accesses.
     fn whole(&mut self, _address: u32) -> Option<(u32, &mut [u8])> {
         None
     }
@@ -126,8 +126,8 @@ pub trait Store {
         None
     }
 
-    /// Returns bytes as [`writing`](Self::writing) does, for a group that first reads the picked bytes and then writes
-    /// these bytes.
+    /// Returns bytes as [`writing`](Self::writing) does. The group first reads the picked bytes, and then writes the
+    /// picked bytes.
     #[inline(always)]
     fn changing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
@@ -155,7 +155,7 @@ fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
 }
 
 impl Memory {
-    /// Returns a memory that contains these buffers.
+    /// Returns a memory that consists of these buffers.
     ///
     /// # Errors
     /// Returns an error if two buffers overlap, or if a buffer does not fit into 32-bit addresses.
@@ -204,14 +204,14 @@ impl Memory {
         Some(&self.buffers[index])
     }
 
-    /// Returns `count` bytes from `address` on, if one buffer contains all of them.
+    /// Returns `count` bytes from `address` on, if one buffer contains all `count` bytes.
     #[inline]
     pub fn bytes(&self, address: u32, count: usize) -> Option<&[u8]> {
         let (index, offset) = self.find(address)?;
         self.buffers[index].bytes.get(offset..offset + count)
     }
 
-    /// Returns `count` bytes from `address` on for writing, if one buffer contains all of them.
+    /// Returns `count` bytes from `address` on for writing, if one buffer contains all `count` bytes.
     #[inline]
     pub fn bytes_mut(&mut self, address: u32, count: usize) -> Option<&mut [u8]> {
         let (index, offset) = self.find(address)?;

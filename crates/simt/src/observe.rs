@@ -1,4 +1,4 @@
-//! Events, and observers that cost nothing when they are disabled.
+//! Events and observers. Observers cost nothing when they are disabled.
 
 use crate::mask::{Lane, Mask};
 
@@ -8,23 +8,23 @@ reconverge_isa::choices! {
     pub enum Path {
         /// Host code that was compiled for the program.
         Compiled = "compiled",
-        /// Chain: consecutive blocks that run with the same lanes, without a check of the flow state between the
-        /// blocks.
+        /// Chain: consecutive blocks that run with the same lanes. The engine does not check the flow state between
+        /// these blocks.
         Chain = "chain",
-        /// Conditional that runs as a unit: the branch, its sides and their join.
+        /// Conditional that runs as a unit. It consists of a branch, the two sides of the branch, and their join.
         Conditional = "conditional",
-        /// ALU clause that is fused: it runs as one operation.
+        /// Fused ALU clause. The clause runs as one operation.
         Clause = "clause",
         /// Block of several instructions that runs after a check of the flow state, or a clause that is not fused.
         Block = "block",
-        /// Part of a block. The group entered the block after the first instruction of the block, or the instruction
+        /// Part of a block. Either the group entered the block after the block's first instruction, or the instruction
         /// budget ended inside the block.
         Part = "part of a block",
         /// Single instruction.
         Single = "single",
         /// Reference interpreter, for instructions that the fast engine does not handle.
         Reference = "reference interpreter",
-        /// Instructions whose path the engine did not announce.
+        /// Instructions for which the engine did not announce a path.
         Other = "other",
     }
 }
@@ -43,7 +43,7 @@ pub enum Event {
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
-        /// The lanes whose path runs later.
+        /// The lanes that run later.
         not: Mask,
     },
     /// Lanes that waited run again. All lanes that were active until now wait or have ended, so no lanes reconverge.
@@ -51,7 +51,7 @@ pub enum Event {
         /// All lanes that are now active.
         mask: Mask,
     },
-    /// Lanes that waited run again, together with all lanes that ran before.
+    /// Waiting lanes run again, together with all lanes that ran before.
     Reconverge {
         /// All lanes that are now active.
         mask: Mask,
@@ -66,7 +66,7 @@ pub enum Event {
         /// The manual's term for the entry that was popped.
         kind: &'static str,
     },
-    /// The group jumps: the next instruction that it issues is not the instruction at the following address.
+    /// The group jumps. The next instruction that the group issues is not at the following address.
     Jump {
         /// Address of the next instruction.
         to: u32,
@@ -75,7 +75,7 @@ pub enum Event {
     Write {
         /// Lane whose register was written.
         lane: Lane,
-        /// Register number, in the machine's own numbering. On R500 and R700, the number is the register times four
+        /// Register number, in the numbering of the machine. On R500 and R700, the number is the register times four
         /// plus the channel.
         register: u32,
         /// The new bits of the register.
@@ -106,9 +106,9 @@ pub enum Event {
 
 impl Event {
     /// Returns the event for a group whose active lanes change from `before` to `after`. The event is
-    /// [`Event::Reconverge`] if all lanes of `before` continue together with other lanes. The event is
-    /// [`Event::Resume`] if other lanes run and some lanes of `before` do not continue. Returns `None` if `after` has
-    /// no lane that is not in `before`.
+    /// [`Event::Reconverge`] if all lanes of `before` continue together with lanes outside of `before`. The event is
+    /// [`Event::Resume`] if lanes outside of `before` run and some lanes of `before` do not continue. Returns `None` if
+    /// `after` has no lane that is not in `before`.
     #[inline]
     pub fn of_active(before: Mask, after: Mask) -> Option<Event> {
         if (after - before).is_empty() {
@@ -119,11 +119,11 @@ impl Event {
     }
 }
 
-/// The active lanes of the latest step that had active lanes. A machine uses this type if its groups may issue
-/// instructions with no active lane.
+/// The active lanes of the latest step with at least one active lane. A machine uses this type if its groups may issue
+/// instructions without active lanes.
 ///
-/// Only observed steps update the value. The state of a group does not depend on the value, so all values compare as
-/// equal.
+/// Only observed steps update the value. The state of a group does not depend on the value. All values therefore
+/// compare as equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastActive(Mask);
 
@@ -136,8 +136,8 @@ impl PartialEq for LastActive {
 impl Eq for LastActive {}
 
 impl LastActive {
-    /// Returns the event of a step that changes the active lanes from `before` to `after`. Returns `None` if there is
-    /// no such event. If some lanes stay active, `after` is compared with the lanes that stay active. Otherwise `after`
+    /// Returns the event of a step that changes the active lanes from `before` to `after`. Returns `None` if the change
+    /// has no event. If some lanes stay active, `after` is compared with these lanes. If no lane stays active, `after`
     /// is compared with `before`. If `before` is empty, `after` is compared with the lanes of the latest step that had
     /// active lanes.
     #[inline]
@@ -155,14 +155,14 @@ impl LastActive {
     }
 }
 
-/// Receives events. Machines announce events only if `ENABLED` is set, so that [`Silent`] compiles to nothing.
+/// Receives events. Machines announce events only if `ENABLED` is set. So the observer [`Silent`] compiles to nothing.
 pub trait Observer {
     /// Whether the machine announces any events to the observer.
     const ENABLED: bool;
-    /// Whether events include writes to registers and accesses to memory. An observer without these events (`DATA` is
-    /// not set) costs little time.
+    /// Whether events include writes to registers and accesses to memory. If `DATA` is not set, the observer costs
+    /// little time.
     const DATA: bool = Self::ENABLED;
-    /// Whether the fast engine announces the path by which it runs instructions, with [`Observer::path`].
+    /// Whether the fast engine announces, with [`Observer::path`], the path by which it runs instructions.
     const PATHS: bool = false;
     /// Receives one event.
     fn event(&mut self, event: Event);
@@ -170,7 +170,8 @@ pub trait Observer {
     /// this function if [`Observer::ENABLED`] is set. Code that steps a single group does not call this function.
     #[inline(always)]
     fn group(&mut self, _number: usize) {}
-    /// Receives the addresses of instructions that are issued one after another with the same active lanes.
+    /// Receives addresses of instructions. The group issues these instructions one after another with the same active
+    /// lanes.
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         for pc in addresses {
             self.event(Event::Issue { pc: *pc, mask });
@@ -182,7 +183,7 @@ pub trait Observer {
     fn again(&mut self, _key: u32, _active: Mask, _first: Mask) -> bool {
         false
     }
-    /// Records, under a key, the events since the call of [`Observer::again`].
+    /// Records the events since the call of [`Observer::again`] under a key.
     #[inline(always)]
     fn learn(&mut self, _key: u32, _active: Mask, _first: Mask) {}
     /// Returns whether the observer uses [`Observer::depth`].
@@ -191,8 +192,8 @@ pub trait Observer {
         false
     }
     /// Receives the fill level of a stack or counter of the group. `_number` is the index of this stack or counter in
-    /// [`FlowView::depths`](crate::FlowView::depths). Machines call this function after steps that may have increased
-    /// the level, and only if [`Observer::wants_depths`] returns `true`.
+    /// [`FlowView::depths`](crate::FlowView::depths). If [`Observer::wants_depths`] returns `true`, machines call this
+    /// function after each step that may have increased the level.
     #[inline(always)]
     fn depth(&mut self, _number: usize, _used: u32) {}
     /// Receives the number of instructions that the fast engine has executed by one path. The engine calls this
@@ -237,14 +238,14 @@ macro_rules! hand_on {
 }
 pub(crate) use hand_on;
 
-/// Announces a sequence of events that recurs each time a program reaches an address. If the observer has already
-/// recorded the sequence under a key, the engine does not generate the events again.
+/// Announces a sequence of events. The sequence recurs each time a program reaches an address. If the observer has
+/// already recorded the sequence under a key, the engine does not generate the events again.
 ///
-/// `active` are the lanes that reach the address. If these lanes diverge, `first` are the lanes that run first, which
-/// are a proper subset of `active`. Otherwise `first` is empty. The events for a key are always the same, in the same
-/// order. A sequence consists of issues, pushes, pops, jumps, at most one divergence, resumes and reconvergences. The
-/// mask in each of these events is `active`, `first`, or `active` without `first`. A key is a small number that the
-/// engine chooses. As long as the observer exists, a key identifies the same events.
+/// `active` are the lanes that reach the address. If these lanes diverge, `first` are the lanes that run first. `first`
+/// is then a proper subset of `active`. If the lanes do not diverge, `first` is empty. The events for a key are always
+/// the same, in the same order. A sequence consists of issues, pushes, pops, jumps, at most one divergence, resumes and
+/// reconvergences. The mask in each of these events is `active`, `first`, or `active` without `first`. A key is a small
+/// number that the engine chooses. As long as the observer exists, a key identifies the same events.
 #[inline(always)]
 pub fn together<O: Observer>(
     observer: &mut O,
@@ -284,7 +285,7 @@ impl Observer for Recorder {
 }
 
 /// An observer that records issues, divergence and stack changes in compact form. Consecutive instructions with the
-/// same active lanes become one entry, which contains the number of these instructions.
+/// same active lanes become one entry. The entry contains the number of these instructions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTrace {
     /// The recorded entries, in order.
@@ -348,7 +349,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     }
 }
 
-/// An observer that passes events to a closure, for code without a type parameter for the observer.
+/// An observer that passes events to a closure. It serves code that has no type parameter for the observer.
 pub struct Dynamic<'a>(pub &'a mut dyn FnMut(Event));
 
 impl Observer for Dynamic<'_> {

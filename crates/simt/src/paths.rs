@@ -1,8 +1,8 @@
 //! The paths by which a fast engine executes instructions, and the number of instructions of each path.
 //!
-//! A fast engine has special paths for code that is common in programs. A path is not tested if no test program uses
-//! it. Runs therefore count the instructions of each path. The engine calls [`Observer::path`] with the numbers of
-//! instructions, and [`Shares`] adds these numbers.
+//! A fast engine has special paths for code that is common in programs. A path is tested only if some test program uses
+//! the path. Runs therefore count the instructions of each path. The engine calls [`Observer::path`] with the numbers
+//! of instructions, and [`Shares`] adds these numbers.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::observe::{Event, Observer};
 
 pub use crate::observe::Path;
 
-/// Number of instructions that the fast engine executed by each path. `Shares` is also an observer: it counts the
+/// Number of instructions that the fast engine executed by each path. `Shares` is also an observer, which counts the
 /// instructions of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
@@ -33,7 +33,7 @@ impl Shares {
         other.announce(self);
     }
 
-    /// Announces the counts to an observer, if the observer requests them.
+    /// Announces the counts to an observer that requests counts.
     pub fn announce<O: Observer>(&self, observer: &mut O) {
         if O::PATHS {
             for path in Path::ALL {
@@ -56,8 +56,8 @@ impl Observer for Shares {
     }
 }
 
-/// Writes each path that executed instructions, with its percentage of all instructions, and the total number of
-/// instructions: `chain 75.0 %, single 25.0 % of 8 instructions`.
+/// Writes a list of the paths that executed instructions, and then the total number of instructions: `chain 75.0 %,
+/// single 25.0 % of 8 instructions`. Each path is written with its percentage of all instructions.
 impl fmt::Display for Shares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();

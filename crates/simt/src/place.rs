@@ -2,9 +2,9 @@
 //! rows after the registers. The operations of a lowered program refer to these rows.
 //!
 //! While a program is lowered, a [`Layout`] counts the rows of the program. The layout creates a [`Place`] only for a
-//! row that it has counted. A [`Frame`] checks that a group has at least as many rows as the layout. So operations can
-//! access a place without a bounds check. With a bounds check, an operation with three sources takes 5 ns. Without the
-//! check, the operation takes 0.6 ns less (rustc 1.95, AVX-512, an AMD EPYC).
+//! counted row. A [`Frame`] checks that a group has at least as many rows as the layout. So operations can access the
+//! row of a place without a bounds check. With a bounds check, an operation with three sources takes 5 ns. Without a
+//! bounds check, the operation takes 0.6 ns less (rustc 1.95, AVX-512, an AMD EPYC).
 
 // Unsafe code is required because rows are accessed through a pointer. `Frame` states why this access is sound.
 #![allow(unsafe_code)]
@@ -31,7 +31,7 @@ impl<const N: usize> Place<N> {
     }
 }
 
-/// The rows that a program uses: the registers, followed by the temporary rows of its operations.
+/// The rows that a program uses: first the registers, then the temporary rows of the program's operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout<const N: usize> {
     rows: usize,
@@ -76,23 +76,22 @@ impl<const N: usize> Layout<N> {
 }
 
 /// The rows of a group that runs a lowered program. The frame borrows the rows (`&mut [Row<N>]`), or takes the rows
-/// from the group (`Guarded<Row<N>>`). If the group itself needs the rows that the frame has taken, [`Frame::swap`]
-/// returns the rows to the group.
+/// from the group (`Guarded<Row<N>>`). [`Frame::swap`] returns taken rows to a group that needs its rows.
 #[derive(Debug)]
 pub struct Frame<R, const N: usize> {
     rows: R,
     least: usize,
 }
 
-/// Storage of rows. Each call of `as_ref` or `as_mut` returns the same rows, until code changes the storage through
-/// another reference.
+/// Storage of rows. Each call of `as_ref` or `as_mut` returns the same rows, unless code has changed the storage
+/// through another reference.
 pub trait Rows<const N: usize>: AsRef<[Row<N>]> + AsMut<[Row<N>]> + private::Sealed {}
 impl<const N: usize> Rows<N> for &mut [Row<N>] {}
 impl<const N: usize> Rows<N> for Guarded<Row<N>> {}
 
 mod private {
-    /// Prevents other implementations of [`Rows`](super::Rows), because soundness depends on the behaviour of the
-    /// implementations in this module.
+    /// Prevents implementations of [`Rows`](super::Rows) in other modules. The soundness of frames depends on the
+    /// behaviour of the two implementations in this module.
     pub trait Sealed {}
     impl<const N: usize> Sealed for &mut [super::Row<N>] {}
     impl<const N: usize> Sealed for super::Guarded<super::Row<N>> {}
@@ -102,8 +101,8 @@ impl<const N: usize> Frame<Guarded<Row<N>>, N> {
     /// Returns a frame without rows.
     ///
     /// # Safety
-    /// The caller must satisfy the requirements of [`Frame::new`]. In addition, no place may be used before rows have
-    /// been [swapped](Frame::swap) in.
+    /// The caller must satisfy the requirements of [`Frame::new`]. The caller must also [swap](Frame::swap) rows in
+    /// before it uses a place.
     pub unsafe fn empty(layout: &Layout<N>) -> Self {
         Frame { rows: Guarded::new(0, Placement::process()), least: layout.rows }
     }
@@ -114,7 +113,7 @@ impl<const N: usize> Frame<Guarded<Row<N>>, N> {
     /// Panics if `rows` is not empty and has fewer rows than the layout.
     ///
     /// # Safety
-    /// If `rows` is empty, no place may be used before rows have been swapped in again.
+    /// If `rows` is empty, the caller must swap rows in again before it uses a place.
     #[inline(always)]
     pub unsafe fn swap(&mut self, rows: &mut Guarded<Row<N>>) {
         assert!(rows.len() >= self.least || rows.is_empty(), "the group has all rows of the layout");
@@ -129,25 +128,24 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     /// Panics if `rows` has fewer rows than the layout.
     ///
     /// # Safety
-    /// Every place that is used with the frame must have been created by this layout, or by a layout with at most as
-    /// many rows.
+    /// Every place that is used with the frame must be from this layout, or from a layout with at most as many rows.
     #[inline(always)]
     pub unsafe fn new(rows: R, layout: &Layout<N>) -> Self {
         assert!(rows.as_ref().len() >= layout.rows, "the group has all rows of the layout");
         Frame { rows, least: layout.rows }
     }
 
-    /// Returns the row at a place.
+    /// Returns the row that a place refers to.
     #[inline(always)]
     pub fn row(&self, place: Place<N>) -> &[u32; N] {
         let rows = self.rows.as_ref();
         debug_assert!(place.number() < rows.len());
-        // SAFETY: `new` or `swap` has checked that there are at least as many rows as in the layout. The callers of
+        // SAFETY: `new` or `swap` has checked that the frame has at least as many rows as the layout. The callers of
         // `new` and `swap` guarantee that the place is one of the layout's rows.
         unsafe { &(*rows.as_ptr().byte_add(place.0 as usize)).0 }
     }
 
-    /// Returns the row at a place, for writing.
+    /// Returns the row that a place refers to, for writing.
     #[inline(always)]
     pub fn row_mut(&mut self, place: Place<N>) -> &mut Row<N> {
         let rows = self.rows.as_mut();
@@ -156,29 +154,29 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
-    /// Returns the bytes of all rows, for code that addresses a row by its distance from the first row.
+    /// Returns the bytes of all rows. Some code addresses a row by the row's distance from the first row.
     #[inline(always)]
     pub fn bytes(&mut self) -> *mut [u8] {
         let rows = self.rows.as_mut();
         std::ptr::slice_from_raw_parts_mut(rows.as_mut_ptr().cast(), size_of_val(rows))
     }
 
-    /// Returns all rows in a form in which code can read some rows while it writes other rows.
+    /// Returns all rows as cells. Code can read some of these rows while it writes other rows.
     #[inline(always)]
     pub fn cells(&mut self) -> Cells<'_, N> {
         Cells { first: self.rows.as_mut().as_mut_ptr(), rows: PhantomData }
     }
 
-    /// Returns `C` lanes of a row by value, from lane `number * C` on. `number` is taken modulo the number of chunks of
-    /// `C` lanes in a row.
+    /// Returns `C` lanes of a row by value, from lane `number * C` on. A row has `N / C` chunks of `C` lanes, and the
+    /// function takes `number` modulo this count.
     #[inline(always)]
     pub fn chunk<const C: usize>(&self, place: Place<N>, number: usize) -> [u32; C] {
         let chunks = self.row(place).as_chunks::<C>().0;
         chunks[number % (N / C)]
     }
 
-    /// Replaces `C` lanes of a row, from lane `number * C` on. `number` is taken modulo the number of chunks of `C`
-    /// lanes in a row.
+    /// Replaces `C` lanes of a row, from lane `number * C` on. A row has `N / C` chunks of `C` lanes, and the function
+    /// takes `number` modulo this count.
     #[inline(always)]
     pub fn set_chunk<const C: usize>(&mut self, place: Place<N>, number: usize, words: [u32; C]) {
         let chunks = self.row_mut(place).0.as_chunks_mut::<C>().0;
@@ -186,8 +184,8 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
     }
 }
 
-/// The rows of a [`Frame`] as vectors of eight lanes. Code reads and writes each vector as a whole. So an operation may
-/// write to a row that it also reads.
+/// The rows of a [`Frame`] as vectors of eight lanes. Code reads and writes each vector as a whole. So one operation
+/// may both read and write a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a, const N: usize> {
     first: *mut Row<N>,
@@ -195,12 +193,12 @@ pub struct Cells<'a, const N: usize> {
 }
 
 impl<'a, const N: usize> Cells<'a, N> {
-    /// Returns the row at a place.
+    /// Returns the row that a place refers to.
     #[inline(always)]
     pub fn row(&self, place: Place<N>) -> &'a [Cell<Words8>] {
         // SAFETY: the frame has the row for the reasons that `Frame::row` states. A row consists of its words, and a
-        // cell has the layout of its content. The frame is borrowed mutably for `'a`, and during that time only cells
-        // access its rows.
+        // cell has the layout of its content. The frame is borrowed mutably for `'a`, and during `'a` only cells access
+        // the rows of the frame.
         unsafe {
             let row = self.first.byte_add(place.0 as usize);
             std::slice::from_raw_parts(row.cast(), size_of::<Row<N>>() / size_of::<Words8>())
@@ -256,12 +254,12 @@ mod tests {
     fn a_frame_takes_rows_from_a_group_and_gives_them_back() {
         let layout = Layout::<16>::new(2);
         let mut group: Guarded<_> = [Row([1; 16]), Row([2; 16])].into_iter().collect();
-        // SAFETY: all places belong to the layout, and they are used only while the frame has the rows.
+        // SAFETY: all places belong to the layout. The test uses places only while the frame has the rows.
         let mut frame = unsafe { Frame::empty(&layout) };
-        // SAFETY: the requirements are those of `Frame::empty` above.
+        // SAFETY: the comment on `Frame::empty` above states the reason.
         unsafe { frame.swap(&mut group) };
         frame.row_mut(layout.place(1)).0[0] = 5;
-        // SAFETY: the requirements are those of `Frame::empty` above.
+        // SAFETY: the comment on `Frame::empty` above states the reason.
         unsafe { frame.swap(&mut group) };
         assert_eq!((group.len(), group[1].0[0]), (2, 5));
     }

@@ -1,8 +1,8 @@
 //! The threads for parallel work of this process, which may be a forked child.
 //!
-//! A forked child has only the thread that called `fork`. In the child, the pools of its parent, including rayon's
-//! global pool, do not have threads. Work that is given to such a pool never ends. All parallel work therefore starts
-//! in [`install`], which uses a pool that the current process has created.
+//! A forked child has only the thread that called `fork`. The parent's pools, including rayon's global pool, have no
+//! threads in the child. Work in a pool without threads never ends. All parallel work therefore starts in [`install`],
+//! which uses a pool that the current process has created.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -15,18 +15,18 @@ struct Own {
     pool: ThreadPool,
 }
 
-/// The pool that was created last. The pool is never freed, because other threads use it. In a forked child, dropping
-/// the parent's pool would also wait for threads that do not exist.
+/// The pool that was created last. The pool is never freed, because any thread may still use it. In a forked child,
+/// code that drops the parent's pool would also wait for threads that do not exist.
 static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Number of threads of the pool. 0 means the default.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Number of the process in which this thread became a thread of a pool, or 0 if the number is not known yet.
+    /// Number of the process in which this thread became a thread of a pool. 0 means that the number is not known yet.
     static HOME: Cell<u32> = const { Cell::new(0) };
 
-    /// Whether this thread does all its work itself, without a pool (see [`on_one_thread`]).
+    /// Whether this thread does all of its work alone, without a pool (see [`on_one_thread`]).
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -37,14 +37,14 @@ fn process() -> u32 {
 
 /// Pool in which a thread starts parallel work.
 enum Caller {
-    /// The thread does all work itself.
+    /// The thread does all of its work alone.
     Alone,
     /// The thread belongs to a pool of this process and uses that pool.
     Here,
-    /// The thread does not belong to a pool. It uses the pool of the process.
+    /// The thread does not belong to a pool. So the thread uses the pool of the process.
     Elsewhere,
-    /// The thread belongs to a pool of the parent process, but uses the pool of the current process. If a thread of a
-    /// pool waits, the thread meanwhile runs other work of the same pool. An orphan must not wait, because it would
+    /// The thread belongs to a pool of the parent process, but uses the pool of the current process. While a thread of
+    /// a pool waits, the thread runs other work of the same pool. An orphan must not wait, because the orphan would
     /// then run work of the parent process.
     Orphan,
 }
@@ -80,7 +80,7 @@ fn own() -> Option<&'static ThreadPool> {
         match OWN.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => known = made,
             Err(other) => {
-                // SAFETY: the value was created above, and no other code has its address.
+                // SAFETY: this loop created the value, and no other code has the value's address.
                 drop(unsafe { Box::from_raw(made) });
                 known = other;
             }
@@ -88,7 +88,8 @@ fn own() -> Option<&'static ThreadPool> {
     }
 }
 
-/// Returns a new pool of `threads` threads. 0 means the default: `RAYON_NUM_THREADS`, or one thread per processor.
+/// Returns a new pool of `threads` threads. If `threads` is 0, the number of threads is the default:
+/// `RAYON_NUM_THREADS`, or one thread per processor.
 ///
 /// # Errors
 /// Returns an error if the host does not create the threads.
@@ -103,8 +104,8 @@ pub fn set_threads(threads: usize) {
 }
 
 /// Does work in a rayon pool that has threads in this process. If this thread belongs to such a pool, the function uses
-/// that pool. Otherwise, it uses the pool of the process. The pool of the process is created on first use, and once
-/// more in a forked child.
+/// the pool of this thread. Otherwise, the function uses the pool of the process. The function creates the pool of the
+/// process on first use, and once more in a forked child.
 ///
 /// ```
 /// use rayon::prelude::*;
@@ -126,7 +127,7 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread. The work may spawn jobs. Other threads of the pool that [`install`] uses can run these
+/// Does work on this thread. The work may start jobs. Other threads of the pool that [`install`] uses can run these
 /// jobs. The function returns after all jobs have ended. If there are no other threads, `work` receives `None` instead
 /// of a scope.
 ///
@@ -149,8 +150,8 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
             Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
             None => work(None),
         },
-        // An orphan does the work without other threads. If the orphan waited for other threads, it would meanwhile run
-        // work of the parent's pool.
+        // An orphan does the work without other threads. While an orphan waits for other threads, it runs work of the
+        // parent's pool.
         Caller::Alone | Caller::Here | Caller::Orphan => work(None),
     }
 }
@@ -161,7 +162,7 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
 /// assert_eq!(reconverge_simt::pool::on_one_thread(reconverge_simt::pool::threads), 1);
 /// ```
 pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
-    /// When this value is dropped, it restores the previous state, also after a panic.
+    /// When this value is dropped, it restores the previous value of `ALONE`, even after a panic.
     struct Restored(bool);
     impl Drop for Restored {
         fn drop(&mut self) {

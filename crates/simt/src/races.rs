@@ -1,20 +1,21 @@
-//! Finds races on memory that the groups of a block share, and reads of this memory before any write.
+//! Finds races between the groups of a block on shared memory. Also finds reads of memory that no store has written.
 //!
-//! Two accesses to the same bytes race if three conditions are true: different groups of the block make the two
-//! accesses, at least one of the accesses is a store, and nothing orders the accesses. The program of a group orders
-//! the accesses of that group. [`Races::floor`] orders all earlier accesses before all later accesses, like a barrier
-//! for all groups. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order accesses around a lock, or around a
-//! barrier that only some groups reach. If groups store the same value to the same bytes, the groups *agree*, and their
-//! stores do not race with each other. If one of the groups that agree loads the value, the load does not race with the
-//! stores.
+//! Two accesses to the same bytes race if three conditions are true. Different groups of the block make the two
+//! accesses. At least one of the accesses is a store. Nothing orders the accesses. The program of a group orders the
+//! accesses of that group. [`Races::floor`] orders all earlier accesses before all later accesses, like a barrier for
+//! all groups. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order accesses around a lock, or around a
+//! barrier that only some groups reach. If groups store the same value to the same bytes, the groups *agree*, and the
+//! stores of these groups do not race with each other. If a group that agrees also loads the value, its load does not
+//! race with these stores.
 //!
 //! The memory is divided into cells. For each cell, [`Races`] records the latest store and the latest loads of two
 //! groups. An access is recorded as a *stamp*. A stamp is the time of the access, with the number of the group in the
-//! low bits. The time advances whenever the program orders accesses. So comparing a stamp with a time shows whether the
-//! access is ordered before all later accesses. If lane n of a row accesses cell n, the code compares all lanes of the
-//! row at once. Otherwise, the code compares one lane after another. If only [`Races::floor`] orders accesses, two
-//! loads per cell are sufficient: for any store, a group other than the group of the store has made at least one of the
-//! two loads. If a lock, or a barrier that only some groups reach, orders accesses, this module may miss a race.
+//! low bits. The time advances whenever the program orders accesses. So the code compares a stamp with a time to find
+//! out whether the access is ordered before all later accesses. If lane n of a row accesses cell n, the code compares
+//! all lanes of the row at once. Otherwise, the code compares one lane after another. If only [`Races::floor`] orders
+//! accesses, two loads per cell are sufficient. The two loads are from different groups, so at least one of these
+//! groups did not make the store. This module may miss a race if a lock orders accesses, or if a barrier that only some
+//! groups reach orders accesses.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -60,20 +61,21 @@ pub struct Races {
     now: u32,
     /// Lowest stamp of the block. Lower stamps belong to earlier blocks.
     begin: u32,
-    /// Accesses with a stamp below this stamp are ordered before every later access.
+    /// Every access with a stamp below this stamp is ordered before all later accesses.
     base: u32,
-    /// Number of bytes, from address 0 on, that the launch initializes. Loads of these bytes are not recorded until a
-    /// store changes one of them.
+    /// Number of bytes, from address 0 on, that the launch initializes. Loads of these initialized bytes are not
+    /// recorded until a store changes one of the bytes.
     given: u32,
     given_changed: bool,
     stores: Stamps,
     loads: Stamps,
-    /// For each cell, the latest load by a group other than the group of the load in `loads`.
+    /// For each cell, a second load. `loads` has a load of the cell, and this field has the latest load by any other
+    /// group.
     others: Stamps,
     /// For each cell, groups that have stored the same value, although nothing orders their stores.
     agreed: HashMap<u32, Agreed>,
-    /// The orders of accesses around locks, and around barriers that only some groups reach. [`Races::floor`] does not
-    /// create these orders.
+    /// The order of accesses around locks, and around barriers that only some groups reach. The orders of
+    /// [`Races::floor`] are not in this field.
     clocks: Option<Clocks>,
 }
 
@@ -115,20 +117,20 @@ struct Agreed {
     by: u32,
 }
 
-/// For each group, the accesses of other groups that are ordered before the group's next access.
+/// For each group, the accesses of other groups that are ordered before the next access of the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clocks {
     /// `known[g][h]` is a time. Accesses of group h before this time are ordered before the next access of group g.
     known: Vec<Vec<u32>>,
-    /// For the number of each barrier or lock, one time per group. Accesses of a group before its time are ordered
-    /// before the later accesses of groups that acquire the barrier or the lock.
+    /// For the number of each barrier or lock, one time per group. Accesses of a group before this time are ordered
+    /// before the later accesses of any group that acquires the barrier or the lock.
     points: HashMap<u32, Vec<u32>>,
 }
 
 impl Races {
     /// Begins a block of `groups` groups with `bytes` bytes of shared memory. The launch initializes the bytes below
     /// address `given`. `narrow` means that stores may be narrower than a word. `stored` means that the program has a
-    /// store. If the program has no store, every load of bytes that the launch does not initialize is an error.
+    /// store. If the program has no store, a load is an error unless the launch initializes the loaded bytes.
     pub fn begin(&mut self, groups: u32, bytes: usize, given: u32, narrow: bool, stored: bool) {
         let cell_bits = if narrow { 0 } else { 2 };
         let group_bits = groups.max(1).next_power_of_two().trailing_zeros();
@@ -165,7 +167,7 @@ impl Races {
         self.given_changed
     }
 
-    // This function and the functions after it order accesses.
+    // `floor` and the functions after it order accesses.
 
     /// Orders all earlier accesses before all later accesses.
     pub fn floor(&mut self) {
@@ -175,8 +177,8 @@ impl Races {
         self.agreed.clear();
     }
 
-    /// Orders the earlier accesses of a group before the later accesses of groups that [acquire](Races::acquire) the
-    /// same point afterwards. A point is the number of a barrier or of a lock.
+    /// Orders the earlier accesses of a group before the later accesses of other groups that [acquire](Races::acquire)
+    /// the same point after this call. A point is the number of a barrier or of a lock.
     pub fn release(&mut self, group: u32, point: u32) {
         if self.groups > 1 {
             let view = self.view(group);
@@ -185,7 +187,8 @@ impl Races {
         }
     }
 
-    /// Orders the accesses that were [released](Races::release) at a point before the later accesses of a group.
+    /// Some accesses were [released](Races::release) at a point. Orders these accesses before the later accesses of a
+    /// group.
     pub fn acquire(&mut self, group: u32, point: u32) {
         let Some(Clocks { known, points }) = &mut self.clocks else { return };
         if let (Some(known), Some(released)) = (known.get_mut(group as usize), points.get(&point)) {
@@ -193,8 +196,8 @@ impl Races {
         }
     }
 
-    /// Orders the earlier accesses of all groups in `all` before the later accesses of the first `waiting` groups in
-    /// `all`.
+    /// Orders the earlier accesses of all groups in `all` before the later accesses of some groups: the first `waiting`
+    /// groups in `all`.
     pub fn meet(&mut self, point: u32, all: &[u32], waiting: usize) {
         all.iter().for_each(|group| self.release(*group, point));
         all.iter().take(waiting).for_each(|group| self.acquire(*group, point));
@@ -206,7 +209,7 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// Returns a time for each group. Suppose that `group` releases a point now. The accesses of a group before its
+    /// Returns a time for each group. Suppose that `group` releases a point now. The accesses of each group before its
     /// time are then ordered before the later accesses of groups that acquire the point.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
@@ -215,8 +218,8 @@ impl Races {
         view
     }
 
-    /// Advances the time. If all stamps have been used, the stamps restart at the lowest stamp. All earlier accesses
-    /// then count as ordered before later accesses.
+    /// Advances the time. If all stamps have been used, the stamps restart at the lowest stamp. Accesses before the
+    /// restart then count as ordered before later accesses.
     fn advance(&mut self) {
         if self.now < (u32::MAX >> self.group_bits) - 1 {
             self.now += 1;
@@ -263,7 +266,7 @@ impl Races {
         (address >> self.cell_bits) as usize..(last >> self.cell_bits) as usize + 1
     }
 
-    // This function and the two functions after it record accesses of one lane.
+    // `load` and the two functions after it record accesses of one lane.
 
     /// Records a lane's load of bytes. The bytes must exist.
     ///
@@ -297,8 +300,8 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
-                // If the group has already loaded the cell at this time, the record does not change. So further loads
-                // of the cell cost only a comparison.
+                // If the group has already loaded the cell at this time, the record does not change. So a repeated load
+                // of the cell costs only a comparison.
                 if before.0 == stamp {
                     continue;
                 }
@@ -370,8 +373,8 @@ impl Races {
     // set contains at least one lane. `accessor` describes the row's first lane.
 
     /// Records loads of `bytes` bytes per lane. Returns `false` if one of the loads is an error or may be outside the
-    /// memory. In that case, some loads may already have been recorded, and the caller calls [`Races::load`] for each
-    /// lane. Recording a load again changes nothing.
+    /// memory. After `false`, the caller calls [`Races::load`] for each lane. Some of these loads may already have been
+    /// recorded. Recording a load again changes nothing.
     #[inline(always)]
     pub fn load_row<const N: usize>(
         &mut self,
@@ -402,10 +405,10 @@ impl Races {
         lanes(bits).all(|lane| self.load(accessor.at(lane), addresses[lane], bytes).is_ok())
     }
 
-    /// Records stores of `bytes` bytes per lane. Returns `false` if one of the stores is an error, may be outside the
-    /// memory, changes bytes that the launch initializes, or may agree with stores of other groups. In that case, some
-    /// stores may already have been recorded, and the caller calls [`Races::store`] for each lane. Recording a store
-    /// again changes nothing.
+    /// Records stores of `bytes` bytes per lane. Returns `false` if one of the stores is an error or may be outside the
+    /// memory. Also returns `false` if a store changes bytes that the launch initializes, or may agree with stores of
+    /// other groups. After `false`, the caller calls [`Races::store`] for each lane. Some of these stores may already
+    /// have been recorded. Recording a store again changes nothing.
     #[inline(always)]
     pub fn store_row<const N: usize>(
         &mut self,
@@ -434,7 +437,7 @@ impl Races {
         lanes(bits).all(|lane| self.store(accessor.at(lane), addresses[lane], bytes, false).is_ok())
     }
 
-    /// Returns the first cell of the row if lane n accesses cell n of the row, and if all cells of the row exist.
+    /// Returns the index of the row's first cell, if all cells of the row exist and lane n accesses cell n of the row.
     #[inline(always)]
     fn contiguous<const N: usize>(&self, addresses: &[u32; N], bits: u64, bytes: u32) -> Option<usize> {
         if self.cell_bits != 2 || bytes != 4 {
@@ -569,8 +572,8 @@ impl Races {
 }
 
 impl Accessor {
-    /// Returns the element of [`Stamps::by`] for this accessor: the address of the instruction, with the lane in the
-    /// low bits.
+    /// Returns the element of [`Stamps::by`] for this accessor. The element is the address of the instruction, with the
+    /// lane in the low bits.
     #[inline(always)]
     fn word(self) -> u32 {
         self.pc << LANE_BITS | self.lane
@@ -594,7 +597,8 @@ impl Accessor {
     }
 }
 
-/// Returns whether a stamp is at least `base` and belongs to a different group than the stamp `own`.
+/// Returns whether a stamp is at least `base` and belongs to another group. `own` is a stamp of the group that accesses
+/// the cell.
 #[inline(always)]
 fn is_foreign(stamp: u32, base: u32, own: u32, group_mask: u32) -> bool {
     (stamp >= base) & ((stamp ^ own) & group_mask != 0)
@@ -687,7 +691,7 @@ mod tests {
         assert_eq!(races.load(by(1), 0, 4), Ok(()));
         assert_eq!(races.load(by(1), 8, 4), race(0, true), "stored after the release");
         assert_eq!(races.load(by(2), 0, 4), race(0, true), "did not acquire");
-        // Orders are transitive: if a is before b, and b is before c, then a is before c.
+        // Orders are transitive. If a is before b, and b is before c, then a is before c.
         races.release(1, 9);
         races.acquire(2, 9);
         assert_eq!(races.load(by(2), 0, 4), Ok(()));

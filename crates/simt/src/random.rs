@@ -7,9 +7,9 @@ pub struct Random(u64);
 impl Random {
     /// Returns a generator for a seed, which may be any number.
     pub fn new(seed: u64) -> Random {
-        // The state must not be 0, because xorshift would then return only zeros.
+        // The state must not be 0, because the generator (xorshift) would then return only zeros.
         let mut random = Random((seed ^ 0x9e37_79b9_7f4a_7c15).max(1));
-        // Without these steps, generators with similar seeds would start with similar numbers.
+        // Without these eight steps, generators with similar seeds would start with similar numbers.
         for _ in 0..8 {
             random.next();
         }
@@ -47,8 +47,8 @@ impl Random {
         choices[self.next() as usize % choices.len()]
     }
 
-    /// Reduces a list to `count` items, selected at random and in random order. If the list has at most `count` items,
-    /// the list keeps all its items.
+    /// Reduces a list to `count` items, which are selected at random and are in random order. A list of at most `count`
+    /// items keeps all its items.
     pub fn choose<T>(&mut self, items: &mut Vec<T>, count: usize) {
         for place in 0..count.min(items.len()) {
             let left = (items.len() - place) as u32;

@@ -7,7 +7,7 @@ use reconverge_guarded::{Guarded, Placement, Plain};
 use crate::level::{Level, Task};
 use crate::wide::{Baseline, Wide};
 
-/// One register of a group: one word per lane, aligned for whole-row operations.
+/// One register of a group. It has one word per lane, and its alignment allows operations on the whole row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Row<const W: usize>(pub [u32; W]);
@@ -52,7 +52,8 @@ impl<const W: usize> Task for ToRows<'_, W> {
     }
 }
 
-/// Reads the four components of each lane from four rows, one row per component: the inverse of [`to_rows`].
+/// Reads the four components of each lane from four rows. Each row has one component. This function is the inverse of
+/// [`to_rows`].
 pub fn from_rows<const W: usize>(level: Option<Level>, rows: [&[u32; W]; 4], values: &mut [[u32; 4]]) {
     let task = FromRows { rows, values };
     match level {
@@ -75,7 +76,7 @@ impl<const W: usize> Task for FromRows<'_, W> {
     }
 }
 
-/// The registers of a group of `W` lanes, followed by rows that only the engine uses (the *room*).
+/// The registers of a group of `W` lanes, followed by the *room*: rows that only the engine uses.
 #[derive(Clone, Debug)]
 pub struct Registers<const W: usize> {
     /// The registers, followed by the rows that only the engine uses.
@@ -118,8 +119,8 @@ impl<const W: usize> Registers<W> {
         self.rows.truncate(self.count);
     }
 
-    /// Returns the registers followed by the rows that only the engine uses, for engines that number all these rows as
-    /// one list.
+    /// Returns the registers, followed by the rows that only the engine uses. Some engines number all these rows as one
+    /// list.
     pub fn with_room_mut(&mut self) -> &mut [Row<W>] {
         &mut self.rows
     }

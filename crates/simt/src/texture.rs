@@ -1,20 +1,20 @@
 //! The texture sampler of all three machines.
 //!
-//! An [`Image`] contains texels, a [`Sampler`] describes how to read them, and [`sample`] reads them. The machine
-//! determines the level of detail from neighbouring lanes of a quad, from explicit derivatives or from a register. For
-//! this purpose, the machine uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
+//! An [`Image`] contains texels. A [`Sampler`] describes how to read texels. The function [`sample`] reads texels. The
+//! machine determines the level of detail from neighbouring lanes of a quad, from explicit derivatives or from a
+//! register. For this purpose, the machine uses the arithmetic of [`lod_of_quad`], [`lod_of_gradients`] and [`Face`].
 //!
-//! The documents of the three machines name the modes, but do not state the arithmetic of these modes. The formulas are
-//! those of the OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel
-//! centres is exact. All other results are a recommended interpretation. The hardware uses weights of few bits. Tesla's
-//! weights have 8 bits of fraction (CUDA programming guide, "Linear Filtering"). No document states how the hardware
-//! rounds its weights, so this module uses binary32 weights. [`anisotropy`] contains the filters that read several
-//! positions.
+//! The documents of the three machines name the modes, but do not state the arithmetic of the modes. This module
+//! evaluates the formulas of the OpenGL specification (version 3.0, 3.9.5 to 3.9.9) in binary32. Nearest filtering at
+//! texel centres is exact. All other results are a recommended interpretation. The hardware uses weights of few bits.
+//! Tesla's weights have 8 bits of fraction (CUDA programming guide, "Linear Filtering"). No document states how the
+//! hardware rounds the weights, so this module uses binary32 weights. [`anisotropy`] contains the filters that read
+//! several positions.
 //!
-//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. Linear filtering mixes
-//! texels first along s, then along t, then along r, and finally between levels. A texel whose weight is 0 is not read.
-//! Texels that are not mixed keep their bits. If mixing produces a NaN, the result is [`QUIET_NAN`] on every host. If a
-//! coordinate or a level of detail is a NaN, the NaN counts as 0.
+//! Linear filtering computes low * (1 - weight) + high * weight and rounds each operation. First, linear filtering
+//! mixes texels along s. It then mixes the results along t, along r, and finally between levels. A texel whose weight
+//! is 0 is not read. Texels that are not mixed keep their bits. If mixing produces a NaN, the result is [`QUIET_NAN`]
+//! on every host. If a coordinate or a level of detail is a NaN, the NaN counts as 0.
 
 pub mod anisotropy;
 pub mod elements;
@@ -42,8 +42,8 @@ pub const QUIET_NAN: u32 = 0x7fc0_0000;
 /// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
 /// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
 ///
-/// The names of the modes are those of Mesa's headers for the three machines. OpenGL defines the meaning of the modes
-/// (3.0, "Texture Minification"). EXT_texture_mirror_clamp defines the mirrored modes.
+/// Mesa's headers for the three machines use these names. OpenGL defines the meaning of the modes (3.0, "Texture
+/// Minification"). EXT_texture_mirror_clamp defines the mirrored modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
     /// The image repeats.
@@ -117,8 +117,8 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Returns the result of comparing `reference` with `texel`. If one of them is a NaN, only the comparisons "not
-    /// equal" and "always" are true.
+    /// Returns the result of comparing `reference` with `texel`. If at least one of the two is a NaN, only the
+    /// comparisons "not equal" and "always" are true.
     pub fn passes(self, reference: f32, texel: f32) -> bool {
         match self {
             Compare::Never => false,
@@ -136,7 +136,7 @@ impl Compare {
 /// State that determines how an image is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// Wrap modes for s, t and r. For cubes, these modes are ignored, and coordinates are clamped to the edge of the
+    /// Wrap modes for s, t and r. Cubes do not use these modes: coordinates on a face are clamped to the edge of the
     /// face.
     pub wrap: [Wrap; 3],
     /// Filter for a level of detail of at most 0, at which a texel covers more than a pixel.
@@ -157,8 +157,9 @@ pub struct Sampler {
     pub unnormalised: bool,
     /// Whether linear filtering at the edges of a cube's faces mixes texels of several faces (OpenGL 3.2, 3.8.8).
     pub seamless: bool,
-    /// Maximum number of positions of an anisotropic filter. The values 0 and 1 disable the filter. [`sample`] and its
-    /// variants read only one position. [`Footprint`](anisotropy::Footprint) computes the positions of the filter.
+    /// Maximum number of positions of an anisotropic filter. The values 0 and 1 disable the filter. The functions
+    /// [`sample`], [`sample_compare`] and [`gather`] read only one position. [`Footprint`](anisotropy::Footprint)
+    /// computes the positions of the filter.
     pub anisotropy: u8,
 }
 
@@ -199,8 +200,8 @@ pub fn sample(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     filtered(image, sampler, at, |texel| texel.map(f32::from_bits)).map(f32::to_bits)
 }
 
-/// Reads a depth image. Returns the fraction of the texels that pass the comparison, from 0 to 1, weighted by the
-/// filter.
+/// Reads a depth image. Compares each texel, and returns the weighted fraction of texels that pass the comparison, from
+/// 0 to 1. The weights are those of the filter.
 pub fn sample_compare(
     image: &Image,
     sampler: &Sampler,
@@ -215,8 +216,8 @@ pub fn sample_compare(
     filtered(image, sampler, at, passes)[0]
 }
 
-/// Returns the four texels that linear filtering would mix in 2D, without mixing them. The order of the texels is that
-/// of the gather instructions: (0, 1), (1, 1), (1, 0), (0, 0). These pairs are offsets from the lower corner in texels.
+/// Returns the four texels of linear filtering in 2D without mixing the texels. The texels have the order of the gather
+/// instructions: (0, 1), (1, 1), (1, 0), (0, 0). These pairs are offsets from the lower corner in texels.
 pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] {
     let (level, place) = (&image.levels[0], resolve(image, sampler, at, 0));
     let [x, y] = [0, 1].map(|axis| place.neighbours(axis, at.offset[axis]).0);
@@ -225,8 +226,8 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
 }
 
 /// Returns the weights that [`sample`] uses. The first three results are the weights of the upper texel along x, y and
-/// z. These three weights are for the larger of the two levels that are mixed. The fourth result is the weight of the
-/// smaller of the two levels. If nothing is mixed along an axis or between levels, the corresponding weight is 0.
+/// z. If two levels are mixed, these three weights are for the larger level, and the fourth result is the weight of the
+/// smaller level. If nothing is mixed along an axis or between levels, the corresponding weight is 0.
 pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     let (number, between) = levels_of(image, sampler, at.lod);
     let filter = filter_of(sampler, at.lod);
@@ -245,13 +246,14 @@ pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] 
     nearest(&image.levels[number], sampler, place, at.offset, |texel| texel)
 }
 
-/// Returns the level of detail for two gradients: log2 of the length of the longer gradient, in texels of level 0.
-/// (OpenGL 3.9.8, equation 3.21)
+/// Returns the level of detail for two gradients. The result is log2 of the length of the longer gradient, in texels of
+/// level 0. (OpenGL 3.9.8, equation 3.21)
 ///
-/// `dx` and `dy` are the changes of s, t and r from one pixel to the pixel on its right and to the pixel below it. For
-/// cubes, `dx` and `dy` are the changes of the coordinates on the face. Axes that the image does not have are ignored.
-/// If both gradients are zero, the result is minus infinity. If one gradient contains a NaN, the result depends only on
-/// the other gradient. If both contain a NaN, the result is a NaN.
+/// `dx` and `dy` are changes of s, t and r. `dx` is the change from a pixel to the pixel on its right, and `dy` is the
+/// change to the pixel below. For cubes, `dx` and `dy` are the changes of the coordinates on the face. Axes that the
+/// image does not have are ignored. If both gradients are zero, the result is minus infinity. If only one gradient
+/// contains a NaN, the result depends only on the gradient without a NaN. If both gradients contain a NaN, the result
+/// is a NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
     let [right, below] = squares(image, sampler, [dx, dy]);
     let larger = right.max(below);
@@ -271,12 +273,12 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     })
 }
 
-/// Returns the level of detail of a quad. [`lod_of_gradients`] computes the level of detail from the changes of the
-/// coordinates between a lane and its neighbours.
+/// Returns the level of detail of a quad. The function passes the differences of the coordinates between lanes of the
+/// quad to [`lod_of_gradients`].
 ///
-/// `quad` contains the coordinates of the origin lane, of the lane to its right and of the lane below it. For a cube,
-/// these coordinates are three directions, which are projected onto one face. `facing`, the direction of the lane that
-/// reads, points at this face.
+/// `quad` contains the coordinates of three lanes: the origin lane, the lane to the right of the origin lane, and the
+/// lane below the origin lane. For a cube, these coordinates are three directions. The function projects the directions
+/// onto one face. `facing`, the direction of the lane that reads, points at this face.
 pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
     let [dx, dy] = gradients_of_quad(image, facing, quad);
     lod_of_gradients(image, sampler, dx, dy)
@@ -298,14 +300,14 @@ pub fn gradients_of_quad(image: &Image, facing: [f32; 3], quad: [[f32; 3]; 3]) -
 /// A face of a cube. The face defines coordinates on its plane (OpenGL 3.9.6, table 3.19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face(
-    /// Number of the face, 0 to 5: +x, -x, +y, -y, +z, -z.
+    /// Number of the face. The faces 0 to 5 are +x, -x, +y, -y, +z and -z.
     pub u8,
 );
 
 impl Face {
-    /// Returns the face that a direction points at. If components have the same size, z takes precedence over y, and y
-    /// over x. -0 does not count as negative. (Neither OpenGL nor the description of the CUBE instruction of R700
-    /// defines the face for components of the same size.)
+    /// Returns the face that a direction points at. If components have the same magnitude, z takes precedence over y,
+    /// and y over x. -0 does not count as negative. (Neither OpenGL nor the description of R700's CUBE instruction
+    /// defines the face for components of the same magnitude.)
     pub fn of([x, y, z]: [f32; 3]) -> Face {
         let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
         let (axis, negative) = if az >= ax && az >= ay {
@@ -360,12 +362,12 @@ struct LevelPosition {
 }
 
 impl LevelPosition {
-    /// Returns the index of the lower of the two texels next to the coordinate of an axis, and the weight of the upper
-    /// texel. The coordinate is moved by `offset`.
+    /// A coordinate on an axis has a lower and an upper neighbouring texel. Returns the index of the lower texel and
+    /// the weight of the upper texel. The coordinate is moved by `offset`.
     fn neighbours(&self, axis: usize, offset: i32) -> (i64, f32) {
         let (texels, size, moved) = (self.texels[axis], self.size[axis], offset as f32);
-        // `Clamp` and `MirrorOnce` clamp the coordinate before texels are selected. So these modes also change the
-        // weights.
+        // The modes `Clamp` and `MirrorOnce` clamp the coordinate before texels are selected. So `Clamp` and
+        // `MirrorOnce` also change the weights.
         let texels = match self.wrap[axis] {
             Wrap::Clamp => texels.clamp(-moved, size - moved),
             Wrap::MirrorOnce => texels.clamp(-size - moved, size - moved),
@@ -448,8 +450,8 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     if below >= last { (last, 0.0) } else { (below, clamped - libm::floorf(clamped)) }
 }
 
-/// Returns the level that is read for a level of detail. If one level is read, the result is a whole number. If two
-/// levels are mixed, the result is between the numbers of these levels.
+/// Returns the level that is read for a level of detail. If one level is read, the result is the number of this level.
+/// If two levels are mixed, the result is between the numbers of the two levels.
 ///
 /// The result is the first value that OpenGL's `textureQueryLod` returns.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
@@ -508,8 +510,8 @@ fn filter_level(
 }
 
 /// Returns the texel at a position on a face of a cube. A position outside the face selects a texel of the adjacent
-/// face. A position outside the face along both axes is at a corner of the cube, where no texel exists. The value of
-/// such a position is the mean of the three texels around the corner.
+/// face. If the position is outside the face along both axes, it is at a corner of the cube, where no texel exists. The
+/// function then returns the mean of the three texels around the corner.
 fn on_faces(
     level: &Level,
     slice: usize,
@@ -527,13 +529,13 @@ fn on_faces(
             std::array::from_fn(|channel| around.iter().map(|texel| texel[channel]).sum::<f32>() / 3.0)
         }
         _ => {
-            // Extend the plane of this face by one texel beyond the edge, and take the direction to the middle of that
-            // texel.
+            // Extend the plane of this face by one texel beyond the edge. Compute the direction to the middle of this
+            // additional texel.
             let place = [x, y].map(|at| (2 * at.clamp(-1, size) + 1 - size) as f32 / size as f32);
             let direction = Face((slice % 6) as u8).direction(place);
             let face = Face::of(direction);
-            // The direction to the middle of texel n of the extended plane points at the position (n + 1) / (size + 1)
-            // of the adjacent face.
+            // The adjacent face has `size` texels along an axis. The direction to the middle of texel n of the extended
+            // plane points at the position (n + 1) / (size + 1) of the adjacent face.
             let index = |at: f32| (libm::rintf(at * (size + 1) as f32) as i64 - 1).clamp(0, size - 1);
             let [x, y] = face.project(direction).map(index);
             value(level.texel(x as usize, y as usize, slice - slice % 6 + usize::from(face.0)))
@@ -554,8 +556,8 @@ fn nearest<T>(
     fetch(level, sampler, &LevelPosition { wrap, ..place }, texel, value)
 }
 
-/// Returns the wrap mode for nearest filtering. For a mode that clamps the coordinate to the edge of the image, the
-/// result is a mode that reads the texel at the edge.
+/// Returns the wrap mode for nearest filtering. Some modes clamp the coordinate to the edge of the image. For these
+/// modes, the function returns a mode that reads the texel at the edge.
 fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     match wrap {
         Wrap::Clamp => Wrap::ClampToEdge,
@@ -569,7 +571,8 @@ fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     }
 }
 
-/// Returns the index of the lower of the two texels next to a coordinate, and the weight of the upper texel.
+/// A coordinate has a lower and an upper neighbouring texel. Returns the index of the lower texel and the weight of the
+/// upper texel.
 fn split(texels: f32) -> (i64, f32) {
     let shifted = texels - 0.5;
     let lower = libm::floorf(shifted);
@@ -577,8 +580,8 @@ fn split(texels: f32) -> (i64, f32) {
     (floor(shifted), if weight.is_finite() { weight } else { 0.0 })
 }
 
-/// Returns the largest integer that is not above `x`. The result is limited to a range that extends far outside any
-/// image, so that later sums do not overflow.
+/// Returns the largest integer that is not above `x`. The function limits the result to a range that extends far
+/// outside any image. Later sums then do not overflow.
 fn floor(x: f32) -> i64 {
     libm::floorf(x).clamp(-1e12, 1e12) as i64
 }
@@ -631,7 +634,7 @@ fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
             Some(if index < size { index } else { 2 * size - 1 - index })
         }
         Wrap::ClampToEdge => Some(index.clamp(0, size - 1)),
-        // `LevelPosition::neighbours` has already clamped the coordinate of the mode `Clamp`, so the index is at most
+        // For the mode `Clamp`, `LevelPosition::neighbours` has already clamped the coordinate. So the index is at most
         // one texel outside the image.
         Wrap::Clamp | Wrap::ClampToBorder => inside(index),
         Wrap::MirrorOnceToEdge => Some(mirror(index).min(size - 1)),

@@ -1,5 +1,5 @@
-//! Registers and memory that an instruction reads and writes, as data for analyses that follow values through a
-//! program.
+//! Descriptions of the registers and memory that an instruction reads and writes. Analyses use these descriptions to
+//! follow values through a program.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum Role {
     Flow,
     /// Value that is the address of a word of memory, of a texel or of a register.
     Address,
-    /// Value that is an output of the program: an export, or a store to memory that the host reads.
+    /// Value that is an output of the program. The value is exported, or is stored to memory that the host reads.
     Output,
 }
 
@@ -37,28 +37,29 @@ pub struct Read {
     pub slot: Slot,
     /// Purpose of the read.
     pub role: Role,
-    /// Whether a lane also reads the values of the other lanes of its quad, as for derivatives and texture coordinates.
+    /// Whether a lane also reads the values of the other three lanes in its quad. Derivatives and texture coordinates
+    /// are examples.
     pub quad: bool,
 }
 
-/// A memory. A value that was stored to one memory can be loaded only from the same memory.
+/// A memory. A load can only return values that were stored to the same memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
     /// Name of the memory in the manual: `g[]`, `s[]`, `LDS`, `scratch`.
     pub name: &'static str,
     /// Number of the memory, if several memories have the same name.
     pub number: Option<u32>,
-    /// Whether each lane has its own memory of this kind.
+    /// Whether each lane has a separate memory of this kind.
     pub private: bool,
 }
 
 impl Space {
-    /// Returns a memory that lanes share. No other memory has the same name.
+    /// Returns a memory that lanes share. The name of each memory is unique.
     pub const fn shared(name: &'static str) -> Space {
         Space { name, number: None, private: false }
     }
 
-    /// Returns a memory that is private to each lane. No other memory has the same name.
+    /// Returns a memory that is private to each lane. The name of each memory is unique.
     pub const fn private(name: &'static str) -> Space {
         Space { name, number: None, private: true }
     }
@@ -78,9 +79,8 @@ impl fmt::Display for Space {
 /// For the address of each instruction of a program, the uses of the instruction's operations.
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
-/// The reads and writes of one operation. If an instruction issues several operations at the same time, there is one
-/// value of this type per operation. An instruction reads the sources of all its operations before it writes any
-/// result.
+/// The reads and writes of one operation. If an instruction issues several operations at the same time, each operation
+/// has one value of this type. The instruction reads the sources of all these operations before it writes any result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
     /// Name of the operation in the report of a run.
@@ -91,15 +91,16 @@ pub struct Uses {
     pub reads: Vec<Read>,
     /// Slots that the operation writes.
     pub writes: Vec<Slot>,
-    /// Whether some active lanes may keep the old value of the result register, because of a predicate or a condition.
+    /// Whether the operation has a predicate or a condition. In that case, some active lanes may keep the old value of
+    /// the result register.
     pub conditional: bool,
     /// Whether the result is an output of the program, in a register that no instruction reads.
     pub leaves: bool,
-    /// Whether killing a lane cancels the effect of this operation outside the program, even if the lane is killed
+    /// Whether killing a lane cancels the effect of this operation outside the program. The program may kill the lane
     /// after the operation. An example is the export of a pixel.
     pub dropped_if_killed: bool,
-    /// Whether all active lanes get the same result, which is computed from the operands of all active lanes, as in a
-    /// vote.
+    /// Whether all active lanes get the same result. The operation computes this result from the operands of all active
+    /// lanes. An example is a vote.
     pub together: bool,
     /// Memory from which the operation loads.
     pub loads: Option<Space>,

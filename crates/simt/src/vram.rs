@@ -1,19 +1,20 @@
-//! Memory of a chip that a program may map and access while the chip uses it.
+//! Memory of a chip. A program may map and access this memory while the chip uses it.
 //!
 //! ```text
 //! bytes   |head|word|word|word|...|word|tail|     words are aligned; head and tail have up to three bytes
 //! ```
 //!
 //! Accesses are relaxed atomic operations, so that a concurrent write is not a data race. Every byte belongs to one
-//! *unit*: an aligned word, or a single byte in the head or in the tail. An access always covers whole units, because
-//! Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word does not change the
-//! other bytes of the word, even if another thread or the program writes to those bytes at the same time.
+//! *unit*: an aligned word, or a single byte in the head or in the tail. An access always covers whole units. The
+//! reason is that Rust does not define concurrent atomic accesses of different sizes. A write to a part of a word
+//! preserves the remaining bytes of the word, even if another thread or the program writes to the remaining bytes at
+//! the same time.
 //!
 //! Ranges of many words are copied as vectors, at the speed of `memcpy` ([`copy`]). A fill of many rows need not be
 //! stored immediately ([`Fills`]).
 
-// Unsafe code is required for two reasons: bytes are accessed as atomics, and bytes are copied as vectors. `Vram::new`,
-// `Vram::from_raw` and `copy` state why their unsafe code is sound.
+// This module requires unsafe code for two reasons. It accesses bytes as atomics. It copies bytes as vectors.
+// `Vram::new`, `Vram::from_raw` and `copy` state why their unsafe code is sound.
 #![allow(unsafe_code)]
 
 mod fills;
@@ -37,10 +38,10 @@ const BLOCK: usize = 4096;
 /// Minimum number of words for a copy as vectors.
 const MANY: usize = 32;
 
-/// A view of memory that other code may access at the same time. All copies of a view refer to this memory, also in
-/// other threads.
+/// A view of memory. Other code may access this memory at the same time. All copies of a view refer to the same memory,
+/// even in other threads.
 ///
-/// An access has no effect if part of its range is outside the memory.
+/// If any part of an access is outside the memory, the access has no effect.
 #[derive(Clone, Copy)]
 pub struct Vram<'a> {
     head: &'a [AtomicU8],
@@ -53,44 +54,44 @@ pub struct Vram<'a> {
 impl<'a> Vram<'a> {
     /// Returns a view of bytes. The bytes stay borrowed as long as the view is in use.
     pub fn new(bytes: &'a mut [u8]) -> Vram<'a> {
-        // SAFETY: the bytes are valid for `'a`, and no other code accesses them, because they are borrowed mutably.
+        // SAFETY: the bytes are valid for `'a`. They are borrowed mutably, so no other code accesses the bytes.
         unsafe { Vram::from_raw(bytes.as_mut_ptr(), bytes.len()) }
     }
 
     /// Returns a view of the `length` bytes that begin at `start`.
     ///
     /// # Safety
-    /// During `'a`, the bytes must be valid for reads and writes. No references to the bytes may exist, except in this
-    /// view and its copies, and in other views with the same start and length. Accesses through another mapping of the
-    /// same pages are allowed at any time.
+    /// During `'a`, the bytes must be valid for reads and writes. Only this view, its copies, and other views with the
+    /// same start and length may refer to the bytes. Accesses through another mapping of the same pages are allowed at
+    /// any time.
     pub unsafe fn from_raw(start: *mut u8, length: usize) -> Vram<'a> {
-        // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is
-        // valid for both sizes of atomics. The caller guarantees that the range is valid and that other accesses are
-        // allowed.
+        // SAFETY: an atomic has the layout of its integer, and may change while it is borrowed. Every value is valid
+        // for both sizes of atomics. The caller guarantees that the range is valid, and that all other accesses to the
+        // range are allowed.
         let (head, words, tail) =
             unsafe { std::slice::from_raw_parts(start.cast::<AtomicU8>(), length).align_to::<AtomicU32>() };
         Vram { head, words, tail, fills: None }
     }
 
-    /// Returns a range as bytes of a buffer, so that a launch works on the bytes of the range without a copy. Returns
-    /// `None` if the range is not in memory.
+    /// Returns a range of this memory as bytes of a buffer. A launch then works on the bytes of the range without a
+    /// copy. Returns `None` if the range is not in memory.
     ///
     /// # Safety
-    /// The returned bytes must be dropped before `'a` ends. Until then, no other range that overlaps this range may be
-    /// lent, and no copy of the view may access the range.
+    /// The returned bytes must be dropped before `'a` ends. Until the drop, the caller must not lend another range that
+    /// overlaps this range, and must not access the range through a copy of the view.
     pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
         let length = range.end.checked_sub(range.start)?;
         self.place(range.start, length)?;
         self.settle(range.clone());
-        // Head, words and tail are contiguous in memory, so the start of the memory is the start of the first part that
+        // Head, words and tail are contiguous in memory. The memory therefore starts at the first of these parts that
         // is not empty.
         let start = match self.head.first() {
             Some(unit) => unit.as_ptr(),
             None => self.words.as_ptr().cast_mut().cast::<u8>(),
         };
         let start = NonNull::new(start.wrapping_add(range.start))?;
-        // SAFETY: the range is in memory, which is valid during `'a`. The caller guarantees that no other code accesses
-        // the range.
+        // SAFETY: the range is in memory, which is valid during `'a`. The caller guarantees that no code accesses the
+        // range except through the returned bytes.
         Some(unsafe { Bytes::borrowed(start, length) })
     }
 
@@ -205,7 +206,7 @@ impl<'a> Vram<'a> {
         let count = if inside { range.len() } else { 0 };
         let mut bytes = Vec::with_capacity(count + zeros);
         if let Some(units) = self.units(range.start, count / WORD * WORD) {
-            // SAFETY: the capacity is sufficient for all units, and the length counts only bytes that were copied.
+            // SAFETY: the list has capacity for all units. The new length counts only bytes that `copy` has written.
             unsafe {
                 let done = copy(units.as_ptr().cast(), bytes.as_mut_ptr(), units.len());
                 bytes.set_len(done * WORD);
@@ -222,7 +223,7 @@ impl<'a> Vram<'a> {
     pub fn words(self, range: Range<usize>) -> Vec<u32> {
         if let Some(units) = self.units(range.start, range.end.saturating_sub(range.start)) {
             let mut words: Vec<u32> = Vec::with_capacity(units.len());
-            // SAFETY: the capacity is sufficient for all units, and the length counts only words that were copied.
+            // SAFETY: the list has capacity for all units. The new length counts only words that `copy` has written.
             unsafe {
                 let done = copy(units.as_ptr().cast(), words.as_mut_ptr().cast(), units.len());
                 words.set_len(done);
@@ -256,7 +257,7 @@ impl<'a> Vram<'a> {
     }
 
     /// Calls `change` with a copy of the element at offset `at`, and returns the result of `change`. The element has up
-    /// to 16 bytes. Stores the element only if `change` has modified it. Returns `None` if the element is not in
+    /// to 16 bytes. Stores the element only if `change` has modified the copy. Returns `None` if the element is not in
     /// memory. The update as a whole is not atomic.
     #[inline]
     pub fn update<T>(self, at: usize, bytes: usize, change: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
@@ -308,7 +309,7 @@ impl<'a> Vram<'a> {
             }
         };
         let blocks = (0..count).step_by(BLOCK);
-        // The order of the blocks ensures that each block is read before another block overwrites it.
+        // In this order, each block is read before a copy of another block overwrites it.
         match target <= source.start {
             true => blocks.for_each(&mut copy),
             false => blocks.rev().for_each(&mut copy),
@@ -323,12 +324,12 @@ impl<'a> Vram<'a> {
         if source.abs_diff(target) < count {
             return 0;
         }
-        // SAFETY: both ranges consist of whole words in memory, which other threads access only as atomics.
+        // SAFETY: both ranges consist of whole words in memory. Other threads access these words only as atomics.
         unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), from.len()) * WORD }
     }
 
-    /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words.
-    /// If the caller later stores to a byte of one of these words, the caller must store all four bytes of the word.
+    /// Returns the words of a range. Returns `None` if the range is not in memory or does not consist of whole words. A
+    /// caller that later stores to a byte of a returned word must store all four bytes of the word.
     #[inline]
     pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at
@@ -384,7 +385,7 @@ fn partial(skipped: usize, length: usize) -> usize {
 #[inline]
 pub fn load(from: &[AtomicU32], to: &mut [u32]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and the second list is borrowed mutably.
+    // SAFETY: both lists have at least `count` words. `to` is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed));
 }
@@ -393,7 +394,7 @@ pub fn load(from: &[AtomicU32], to: &mut [u32]) {
 #[inline]
 pub fn store(to: &[AtomicU32], from: &[u32]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and atomics can be written through a shared reference.
+    // SAFETY: both lists have at least `count` words. A shared reference is sufficient to write atomics.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), count) };
     from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(*from, Relaxed));
 }
@@ -402,7 +403,7 @@ pub fn store(to: &[AtomicU32], from: &[u32]) {
 #[inline]
 fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and the second list is borrowed mutably.
+    // SAFETY: both lists have at least `count` words. `to` is borrowed mutably.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed).to_ne_bytes());
 }
@@ -411,7 +412,7 @@ fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
 #[inline]
 fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
     let count = from.len().min(to.len());
-    // SAFETY: both lists have at least `count` words, and atomics can be written through a shared reference.
+    // SAFETY: both lists have at least `count` words. A shared reference is sufficient to write atomics.
     let done = unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), count) };
     from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(u32::from_ne_bytes(*from), Relaxed));
 }
@@ -423,8 +424,8 @@ fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
 /// copies 16 bytes per cycle.
 ///
 /// # Safety
-/// It must be possible to read `count` words at `from` and to write `count` words at `to`. Other threads may access
-/// both ranges at the same time, by atomic accesses to aligned words or through other mappings.
+/// The `count` words at `from` must be valid for reads, and the `count` words at `to` for writes. Other threads may
+/// access both ranges at the same time, by atomic accesses to aligned words or through other mappings.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
@@ -434,9 +435,9 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
         return 0;
     }
     let bytes = count * WORD / PIECE * PIECE;
-    // SAFETY: the assembly code has the effect of a relaxed access to each word, in some order. An aligned word is
-    // within one cache line, so the processor accesses the word as a whole. All accessed bytes are inside the two
-    // ranges.
+    // SAFETY: for each word, the assembly code has the effect of a relaxed access. The order of these accesses is not
+    // defined. An aligned word is within one cache line, so the processor accesses the whole word at once. All accessed
+    // bytes are inside the two ranges.
     unsafe {
         std::arch::asm!(
             "2:",
@@ -465,8 +466,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     bytes / WORD
 }
 
-/// Copies nothing and returns 0, so the caller copies the words one by one. This version is for processors other than
-/// x86-64. Miri also uses this version, so that Miri checks the code that copies word by word.
+/// Copies nothing and returns 0. The caller then copies the words one by one. Processors other than x86-64 use this
+/// version. Miri also uses this version, because Miri then checks the code that copies word by word.
 ///
 /// # Safety
 /// This version of the function has no requirements.

@@ -1,6 +1,6 @@
-//! Observers that are chosen at run time. The crate of a machine compiles its engine for four kinds of observers. These
-//! four kinds can pass events to any other observer. So a crate that defines its own observers does not compile the
-//! engine again.
+//! Observers that are chosen at run time. The crate of a machine compiles the machine's engine for four kinds of
+//! observers. These four kinds can pass events to any other observer. So a crate with additional observers does not
+//! compile the engine again.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer, hand_on};
@@ -33,7 +33,7 @@ impl<O: Observer> Listener for O {
     }
 }
 
-/// The observer of a run, with the kind of events that it receives.
+/// The observer of a run. The variant states which kinds of events the observer receives.
 ///
 /// ```
 /// use reconverge_simt::{FlowTrace, Recorder, Shares, Silent, Watch};
@@ -129,10 +129,11 @@ macro_rules! watched {
     };
 }
 
-/// Evaluates an expression that does not announce paths. The expression is compiled only for three types of observers:
-/// an observer without events, an observer of all events except registers and memory, and an observer of all events. If
-/// the observer receives paths but no events, the macro uses [`Silent`](crate::Silent) instead. If the observer
-/// receives paths and all events except registers and memory, the macro uses [`Told`](crate::watch::Told) instead.
+/// Evaluates an expression that does not announce paths. The expression is compiled only for three types of observers.
+/// The first type receives no events. The second type receives all events except registers and memory. The third type
+/// receives all events. If the observer receives paths but no events, the macro uses [`Silent`](crate::Silent) instead.
+/// If the observer receives paths and all events except registers and memory, the macro uses
+/// [`Told`](crate::watch::Told) instead.
 #[macro_export]
 macro_rules! announced {
     ($Observer:ident, |$observer:ident| $run:expr) => {
@@ -148,8 +149,8 @@ macro_rules! announced {
     };
 }
 
-/// Defines the methods that step a launch. The type that gets these methods must have a method `observed_step`, which
-/// is generic over the observer. The defined methods are compiled in the crate of the machine.
+/// Defines the methods that step a launch. The macro adds these methods to a type. This type must have a method
+/// `observed_step`, which is generic over the observer. The added methods are compiled in the crate of the machine.
 ///
 /// With the argument `advance`, the type must also have a method `observed_advance`. With the argument `groups`, the
 /// macro defines `observed_advance`, which runs one group after another. For this definition, the type must have the
@@ -168,7 +169,7 @@ macro_rules! stepping {
             self.step_watched($crate::Watch::of(observer))
         }
 
-        /// Executes one instruction, as [`Run::step`] does, with an observer that is chosen at run time.
+        /// Executes one instruction as [`Run::step`] does. The observer is chosen at run time.
         ///
         /// # Errors
         /// Returns the trap if the program trapped, as [`Run::step`] does.

@@ -1,6 +1,6 @@
 //! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. The functions
-//! process rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes, but it would
-//! not reliably vectorize the loops of these functions.
+//! process rows whose number of lanes is a multiple of 16. The compiler vectorizes most loops over lanes. It does not
+//! reliably vectorize the loops of these functions.
 
 // Unsafe code is required for intrinsics. A comment at each unsafe block states which level has the intrinsics, and
 // that all accesses are inside their arrays.
@@ -26,8 +26,8 @@ pub trait Task {
     /// Result of the task.
     type Output;
 
-    /// Runs the task. Implementations must be marked `#[inline(always)]`, so that they are compiled as part of the code
-    /// for the level.
+    /// Runs the task. An implementation must be marked `#[inline(always)]`. It is then compiled as part of the code for
+    /// the level.
     fn run<W: Wide>(self, wide: W) -> Self::Output;
 }
 
@@ -53,8 +53,8 @@ pub trait Wide: Copy + fmt::Debug {
     /// Runs a task in a separate function that is compiled for the level.
     fn call<T: Task>(self, task: T) -> T::Output;
 
-    /// The level for code that reads and writes words of single lanes. Such code uses vectors of eight lanes, because
-    /// splitting a vector of sixteen lanes takes longer than splitting two vectors of eight lanes.
+    /// The level for code that reads and writes words of single lanes. This code uses vectors of eight lanes. Splitting
+    /// one vector of sixteen lanes takes longer than splitting two vectors of eight lanes.
     type Eight: Eight;
 
     /// Returns the token of the level for eight lanes.
@@ -72,9 +72,9 @@ pub trait Wide: Copy + fmt::Debug {
         bytes
     }
 
-    /// Replaces the words of the lanes in a set by new words. Lane n is in the set if bit n is set. Other lanes keep
-    /// their words. The code first checks whether the set contains all lanes, because the old words need not be read in
-    /// that case.
+    /// Replaces the words of the lanes in a set by new words. Lane n is in the set if bit n is set. Lanes that are not
+    /// in the set keep their words. The code first checks whether the set contains all lanes. In that case, the code
+    /// does not read the old words.
     #[inline(always)]
     fn write<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         const { assert!(N <= 64, "a set has at most 64 lanes") };
@@ -116,7 +116,7 @@ pub trait Wide: Copy + fmt::Debug {
         lanes_from_rows(rows, 0, values);
     }
 
-    /// Returns the lanes whose word has its highest bit set.
+    /// Returns the set of lanes in which the highest bit of the word is set.
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64;
 
     /// Returns the lanes whose byte is the index of a true entry of the table. Each byte is a number below 16.
@@ -180,14 +180,15 @@ impl<const M: usize> Pairs<M> {
 /// The variant of the operation that [`multiply_add`] computes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// Sign bits that are flipped before the operation: the sign bit of the product, and the sign bit of the addend.
+    /// Sign bits that are flipped before the operation. The first element is for the product, and the second element is
+    /// for the addend.
     pub flip: Option<[u32; 2]>,
     /// Whether denormal sources count as zero. The flag need not be set if no source is a denormal.
     pub flush: bool,
     /// Whether the product of zero and any number, including infinity and NaN, is zero.
     pub zero_wins: bool,
-    /// A power of two by which A and C are multiplied, and a range of bit patterns. The range is given by its first
-    /// pattern and its size. If the bits of the magnitude of A or C are in this range, the multiplication overflows or
+    /// A power of two, and a range of bit patterns. A and C are multiplied by the power of two. The range has a first
+    /// pattern and a size. If the magnitude of A or C has a pattern in this range, the multiplication overflows or
     /// underflows, and the result may be wrong.
     pub scale: Option<(f32, [u32; 2])>,
     /// Bits of the result if the result is a NaN.
@@ -225,7 +226,7 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     words
 }
 
-/// Loads bytes into the cache of the processor, for code that reads them soon. Any address is allowed.
+/// Loads bytes into the cache of the processor. Other code then reads these bytes. Any address is allowed.
 #[inline(always)]
 pub fn prefetch(start: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
@@ -240,7 +241,8 @@ pub fn prefetch(start: *const u8, bytes: usize) {
     }
 }
 
-/// Writes the components of each lane to one row per component, from lane `first` on, one lane after another.
+/// Writes the components of each lane to the rows, one row per component. The function starts at lane `first` and
+/// processes one lane after another.
 #[inline(always)]
 fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&mut [u32; N]; 4]) {
     for (lane, value) in (first..N).zip(values) {
@@ -250,7 +252,8 @@ fn lanes_to_rows<const N: usize>(values: &[[u32; 4]], first: usize, mut rows: [&
     }
 }
 
-/// Reads the components of each lane from one row per component, from lane `first` on, one lane after another.
+/// Reads the components of each lane from the rows, one row per component. The function starts at lane `first` and
+/// processes one lane after another.
 #[inline(always)]
 fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &mut [[u32; 4]]) {
     for (lane, value) in (first..N).zip(values) {
@@ -261,7 +264,7 @@ fn lanes_from_rows<const N: usize>(rows: [&[u32; N]; 4], first: usize, values: &
 /// Returns A * B + C, rounded once. Denormal results are flushed, and a NaN is replaced by [`Sum::nan`]. If
 /// [`Sum::scale`] may have made the value of a lane wrong, the second result is `true`.
 ///
-/// The function has no branch that depends on a lane, so the compiler vectorizes it.
+/// The function has no branch that depends on a lane. So the compiler vectorizes the function.
 #[inline(always)]
 pub fn multiply_add<const N: usize>(src: &[[u32; N]; 3], sum: Sum) -> ([u32; N], bool) {
     const SIGN: u32 = 1 << 31;
@@ -418,7 +421,8 @@ impl Wide for Avx2 {
             // SAFETY: the processor has AVX2. The store does not require alignment and writes exactly 32 bytes.
             unsafe {
                 let words = _mm256_set1_epi32((bits >> (32 * chunk)) as i32);
-                // Copy the byte that contains a lane's bit to the lane's byte, and test the bit there.
+                // Each lane has one bit in `words`. Copy the byte with this bit to the byte of the lane, and test the
+                // bit there.
                 let ones = 0x0101_0101_0101_0101;
                 let byte = _mm256_shuffle_epi8(words, _mm256_set_epi64x(3 * ones, 2 * ones, ones, 0));
                 let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
@@ -443,7 +447,8 @@ impl Wide for Avx2 {
             // SAFETY: the processor has AVX2. Loads and stores do not require alignment and access exactly eight words.
             unsafe {
                 let bits = _mm256_set1_epi32((bits >> (32 * (chunk / 4))) as i32);
-                // Shift each lane's bit to the sign of its word, and extend the sign to all bits.
+                // Shift the bit of each lane to the sign bit of the lane's word. Copy the sign bit to all bits of the
+                // word.
                 let of_first = _mm256_set_epi32(24, 25, 26, 27, 28, 29, 30, 31);
                 let counts = _mm256_sub_epi32(of_first, _mm256_set1_epi32(8 * (chunk as i32 % 4)));
                 let members = _mm256_srai_epi32::<31>(_mm256_sllv_epi32(bits, counts));
@@ -945,7 +950,7 @@ mod tests {
         for round in 0..2000 {
             let mut word = || match random.below(4) {
                 0 => random.one_of(&special) | random.next() << 31,
-                // These operands are close to one another, so that sums cancel.
+                // These operands are close to one another. So sums of them often cancel.
                 1 => 0x3f00_0000 + (random.next() & 0x80ff_0001),
                 _ => random.next(),
             };
@@ -957,8 +962,8 @@ mod tests {
                 scale: (round & 8 != 0).then_some((2.0, [0x7f00_0000, 0x00ff_ffff])),
                 nan: 0x7fff_ffff,
             };
-            // The expected results are those of the baseline. The baseline is compiled here even if it is not a level
-            // of the build.
+            // The expected results are those of the baseline. This test compiles the baseline even if the build does
+            // not have this level.
             let expected = Baseline.call(MultiplyAdd(&src, sum));
             for level in Level::available() {
                 let found = level.run(MultiplyAdd(&src, sum));

@@ -17,13 +17,13 @@ pub struct Done<R, W> {
     pub workers: Vec<W>,
 }
 
-/// Hands out pieces, in order and one at a time, to `workers` threads of the pool of [`pool::install`]
-/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker, and the worker processes all pieces
-/// that the thread gets.
+/// Hands out pieces to `workers` threads of the pool of [`pool::install`]
+/// ([`Options::workers`](crate::Options::workers)). The pieces are handed out in order, one at a time. Each thread
+/// creates one worker, and this worker processes all pieces of the thread.
 ///
-/// A piece is handed out only after all earlier pieces, so the result of a piece can cancel later pieces but not
-/// earlier ones. The pieces are not divided among the threads in advance. Otherwise, one thread could be idle while
-/// another thread still works on its share.
+/// A piece is handed out only after all earlier pieces. So the result of a piece can cancel later pieces, but not
+/// earlier pieces. The pieces are not divided among the threads in advance. With such a division, one thread could be
+/// idle while another thread still has pieces.
 ///
 /// ```
 /// use reconverge_simt::workers::hand_out;
@@ -74,8 +74,8 @@ where
 /// Hands out pieces as [`hand_out`] does, for work that can fail. After a failure, no more pieces are handed out.
 ///
 /// # Errors
-/// Returns an error if a piece failed. If several pieces failed, the error is that of the first failed piece in the
-/// order of the pieces. The number of workers has no effect on this error.
+/// Returns an error if a piece failed. If several pieces failed, returns the error of the failed piece that is first in
+/// the order of the pieces. The number of workers has no effect on this error.
 pub fn try_hand_out<I, R, E, W>(
     workers: usize,
     pieces: I,
@@ -88,7 +88,7 @@ where
     E: Send,
     W: Send,
 {
-    // All pieces before a failed piece have been handed out, so the results contain the first failure.
+    // All pieces before a failed piece have been handed out. So the results contain the first failure.
     let failed = AtomicBool::new(false);
     let pieces = pieces.take_while(|_| !failed.load(Ordering::Relaxed));
     let Done { results, workers } = hand_out(workers, pieces, worker, |worker, piece| {

@@ -1,8 +1,8 @@
-//! Memory operands of one lane: addresses, loads, stores, post-increments. (3.3, 4)
+//! Memory operands of one lane: addresses, loads, stores and post-increments. (3.3, 4)
 //!
-//! All engines call these functions for one lane at a time, in ascending order of the lanes. In strict and in lenient
-//! mode, an access outside s[] or l[] traps. An access outside a segment of g[] also traps, unless the segment is
-//! lenient. The trap names the lane and the address. A read past the end of c[] returns 0.
+//! All engines call the functions of this file for one lane at a time, in ascending order of the lanes. In strict and
+//! in lenient mode, an access outside s[] or l[] traps. If a segment of g[] is not lenient, an access outside the
+//! segment also traps. The trap names the lane and the address. A read past the end of c[] returns 0.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Lane, Mode};
@@ -33,8 +33,8 @@ pub fn address(context: &Context, warp: &Warp, lane: Lane, mem: &Mem) -> Result<
 }
 
 /// Checks that an address register exists. **Open** (13.9): `$a5` and `$a6` do not exist, and the source of the value
-/// of `$a7` is unknown. In strict mode, an instruction that names one of these three registers traps. In lenient mode,
-/// the instruction reads 0 from the register.
+/// of `$a7` is unknown. In strict mode, an instruction traps if it names `$a5`, `$a6` or `$a7`. In lenient mode, the
+/// instruction reads 0 from these registers.
 ///
 /// # Errors
 /// Returns [`Cause::NoAddressRegister`] in strict mode if the register does not exist.
@@ -45,8 +45,8 @@ pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cau
     }
 }
 
-/// For a lane that made an access with post-increment, adds the offset of the access to the address register of the
-/// access. (3.3) In lanes that did not make the access, the address register is unchanged (**Open**, 13.22).
+/// Suppose that a lane made an access with post-increment. Adds the offset of the access to the address register of the
+/// access. (3.3) In lanes without the access, the address register is unchanged (**Open**, 13.22).
 pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     if let (Base::A(register), true) = (mem.base, mem.increment) {
         let next = warp.a(lane, register).wrapping_add(mem.offset as u16);
@@ -90,8 +90,8 @@ pub fn load<G: Store>(
 
 /// Stores the low bytes of `value` at an address that [`address`] has returned.
 ///
-/// If several lanes of one instruction store to the same byte, the lanes store in ascending order. (**Open**: the
-/// documents do not say which lane's value remains in memory.)
+/// If several lanes of one instruction store to the same byte, the engine stores the lanes in ascending order.
+/// (**Open**: the documents do not say which lane's value remains in memory.)
 ///
 /// # Errors
 /// The address is outside the memory space, or the program cannot write to the space.
@@ -128,8 +128,8 @@ pub fn store<G: Store>(
     }
 }
 
-/// Reads, modifies and writes one word of g[] (4 or 8 bytes) for one lane, and returns the old value. The caller calls
-/// this function for one lane after another, in ascending order (**Open**, 6.8).
+/// Reads, modifies and writes one word of g[] (4 or 8 bytes) for one lane. Returns the old value. The caller processes
+/// the lanes one after another, in ascending order (**Open**, 6.8).
 ///
 /// # Errors
 /// The address is outside the memory space.
@@ -171,7 +171,7 @@ pub fn input(
 }
 
 /// Returns a word of p[]. If the launch does not provide the word, the read traps in strict mode and returns 0 in
-/// lenient mode, as in [`input`].
+/// lenient mode. [`input`] has the same rule.
 fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     match (context.vertices.get(address as usize / 4), context.mode) {
         (Some(word), _) => Ok(*word),

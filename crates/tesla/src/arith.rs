@@ -1,5 +1,5 @@
-//! The arithmetic operations. This file has one row for each operation, with the operation's name, exactness, and
-//! sentence for `explain`. [`crate::meaning`] calls the function of [`crate::lane`] that computes an operation.
+//! The arithmetic operations. Each operation has one row in this file, with a name, the exactness, and the sentence for
+//! `explain`. [`crate::meaning`] calls the function of [`crate::lane`] that computes an operation.
 
 use reconverge_simt::Fidelity;
 
@@ -219,7 +219,7 @@ operations! {
             format!("{dst} becomes {a} shifted right by {b}{count}, {} bits; {fill} come in.", bits(width))
         };
 
-    // f32 (6.2, 6.3). `modifiers` apply to the sources: first abs, then neg.
+    // f32 (6.2, 6.3). `modifiers` apply to the sources. The modifier abs applies before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
         /// The rounding mode: to nearest or toward zero. For the two invalid codes of the rounding field, the machine's

@@ -1,4 +1,4 @@
-//! The barriers of a block: counters of the warps that have arrived. (9.7)
+//! The barriers of a block. Each barrier counts the warps that have arrived. (9.7)
 //!
 //! ```text
 //! inc : v = v + 1; if v == count: v = 0
@@ -27,7 +27,8 @@ pub enum Count {
 }
 
 impl Count {
-    /// Returns the count that a `bar` instruction specifies by its 12-bit operand or by its `all` flag.
+    /// Returns the count of a `bar` instruction. The instruction specifies the count by its 12-bit operand or by its
+    /// `all` flag.
     pub fn of(operand: u32, all: bool) -> Count {
         if all || operand == COUNT_ALL { Count::All } else { Count::Warps(operand) }
     }
@@ -76,8 +77,8 @@ impl Barriers {
         *running = finished.len() as u32;
     }
 
-    /// Executes `bar`: `warp` increments the counter, waits at the barrier, or does both. Barrier numbers are taken
-    /// modulo [`BARRIERS`]. `races` receives the order that the barrier imposes on memory accesses.
+    /// Executes `bar`. `warp` increments the counter, waits at the barrier, or does both. Barrier numbers are taken
+    /// modulo [`BARRIERS`]. The barrier imposes an order on memory accesses, and `races` receives this order.
     pub fn bar(
         &mut self,
         warp: usize,
@@ -90,9 +91,9 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // If the warp does not wait, `release` orders the earlier accesses of the warp before the later accesses of
-            // the warps that wait at the barrier. If the warp waits, `races` orders the accesses of the warp when the
-            // barrier is complete.
+            // If the warp does not wait, `release` orders the earlier accesses of this warp before the later accesses
+            // of the warps that wait at the barrier. If the warp waits, `races` orders the accesses of the warp later,
+            // when the barrier is complete.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }
@@ -160,13 +161,14 @@ impl Barriers {
         self.waiting.iter().enumerate().filter_map(|(warp, barrier)| Some((warp, (*barrier)?)))
     }
 
-    /// Returns the number of increments of a barrier since the barrier was last complete.
+    /// Returns how often warps have incremented a barrier since the barrier was last complete.
     pub fn value(&self, barrier: u8) -> u32 {
         self.value[usize::from(barrier) % BARRIERS]
     }
 
-    /// **Open** (13.7): a barrier for all warps does not wait for warps that have ended. Compiled programs with early
-    /// exits rely on this rule. Without this rule, such programs would hang. The documents do not describe this case.
+    /// **Open** (13.7): a barrier for all warps waits only for warps that have not ended. Some compiled programs with
+    /// early exits rely on this rule. Without the rule, such programs would hang. The documents do not describe early
+    /// exits.
     fn warps_expected_by_all(&self) -> u32 {
         self.running
     }

@@ -1,9 +1,9 @@
-//! The warps of one block: the order in which the warps run, and how the warps wait for each other.
+//! The warps of one block: the order in which warps run, and how warps wait for each other.
 //!
 //! The order is fixed and does not depend on the number of threads. The warp with the lowest number runs until it waits
 //! at a barrier, ends, or has run [`SLICE`] instructions. The block then selects the next warp that can run, in cyclic
-//! order of the numbers. Because of the slices, a warp that spins on a lock or on shared memory does not stop the other
-//! warps. Graphics stages use a block of one warp.
+//! order of the numbers. A warp may spin on a lock or on shared memory. Because of the slices, this warp does not stop
+//! the other warps. Graphics stages use a block of one warp.
 
 // An engine can switch from warp to warp within one call. A comment in `Block` states why such a switch is sound.
 #![allow(unsafe_code)]
@@ -23,8 +23,8 @@ use crate::turns::Warps;
 /// order. If the warps of a program race, the results of the program depend on this number.
 pub const SLICE: u32 = 1024;
 
-/// Maximum number of switches to another warp that an engine may make without returning to the block. After this number
-/// of switches, the block checks whether the run must stop.
+/// Maximum number of switches to another warp before an engine must return to the block. After this number of switches,
+/// the block checks whether the run must stop.
 const PASSES: u32 = 1024;
 
 /// Maximum number of instructions that run during the search for a write that races with a read. The reading warp does
@@ -45,7 +45,7 @@ pub trait Executor: Sync {
         None
     }
 
-    /// Adds the engine's own data to a new block of a launch with this setup.
+    /// Adds the data of the engine to a new block. The block belongs to a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
     /// Takes a block of a graphics stage that [`Executor::keep`] has stored. Prepares the block for a launch with this
@@ -57,18 +57,18 @@ pub trait Executor: Sync {
     /// Stores a block of a graphics stage for a later launch.
     fn keep(&self, _block: Box<Block>) {}
 
-    /// Runs a warp for at least one and up to `most` instructions, until the warp ends or waits at a barrier.
+    /// Runs a warp for at least one and up to `most` instructions. Stops early if the warp ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 
-    /// Adds the counts of issued instructions from the engine's own data to [`Common::issued`].
+    /// The data of the engine contains counts of issued instructions. Adds these counts to [`Common::issued`].
     fn settle(&self, _common: &mut Common) {}
 }
 
 /// The result of running a warp for some instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran<End = ()> {
-    /// Number of instructions that the warp has attempted. The number includes an instruction that traps. The number
-    /// also includes an instruction that does not execute because its `join` switches the warp to another path.
+    /// Number of instructions that the warp has attempted. An instruction that traps is included. If the `join` of an
+    /// instruction switches the warp to another path, the instruction does not execute, but is also included.
     pub tried: u32,
     /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
@@ -97,8 +97,8 @@ impl Block {
         block
     }
 
-    /// Changes this block to the block at `index` of the same launch, before the first instruction of that block. Calls
-    /// `start` for each warp, in order of the numbers, to set up the warp. s[] keeps its contents.
+    /// Changes this block to the start of another block: the block at `index` of the same launch. To set up the warps,
+    /// calls `start` for each warp in order of the numbers. s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
         self.common.begin(index);
         (self.current, self.slice) = (0, 0);
@@ -116,7 +116,8 @@ impl Block {
         self.choose();
     }
 
-    /// Returns the current warp: the warp that runs next or, after the end of the block, the warp that ran last.
+    /// Returns the current warp, which is the warp that runs next. After the end of the block, the current warp is the
+    /// warp that ran last.
     pub fn current(&self) -> &Warp {
         &self.warps[self.current]
     }
@@ -126,13 +127,13 @@ impl Block {
         self.current
     }
 
-    /// Returns the current warp, so that the caller can change it, for example for fault injection. After a change to
-    /// the warp's flow state, the caller must call [`Block::yield_turn`].
+    /// Returns the current warp for changes, for example for fault injection. If the caller has changed the warp's flow
+    /// state, the caller must call [`Block::yield_turn`].
     pub fn current_mut(&mut self) -> &mut Warp {
         &mut self.warps[self.current]
     }
 
-    /// If a change by the caller has ended the current warp, selects another warp to run next.
+    /// If the caller has ended the current warp by a change, selects another warp to run next.
     pub fn yield_turn(&mut self) {
         self.pass_turn();
     }
@@ -174,7 +175,7 @@ impl Block {
         ran
     }
 
-    /// Runs the current warp like [`Block::advance`], but does not search the other warps for a race. The engine may
+    /// Runs the current warp like [`Block::advance`], but does not look for a race with the other warps. The engine may
     /// switch to another warp up to `passes` times.
     fn turn<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -200,7 +201,7 @@ impl Block {
         let most = most.min(SLICE - *slice).min(u32::try_from(remaining).unwrap_or(u32::MAX));
         let passes = if O::ENABLED || O::PATHS || !parked.is_empty() { 0 } else { passes };
         let all = Warps::new(warps, context.watchdog, passes);
-        // SAFETY: `all` refers to the warps of this block, and no other reference to these warps is in use.
+        // SAFETY: `all` refers to the warps of this block. No other reference to the warps is in use.
         let warp = unsafe { all.warp(*current) };
         let warps = (passes > 0 && warp.local_bytes() == 0).then_some(all);
         let mut turn = Turn { context, common, warp, number: *current, global, observer, warps };
@@ -219,9 +220,9 @@ impl Block {
         Ran { tried, end: self.end(observer) }
     }
 
-    /// Returns the trap for a read of bytes of s[] that no warp has written. If another warp would write these bytes
-    /// without a barrier between the write and the read, the trap reports a race. To find such a write, this function
-    /// runs a copy of the block further.
+    /// Returns the trap for a read of bytes of s[] that no warp has written. The trap reports a race if another warp
+    /// would write these bytes later without a barrier after the read. To find the write, this function continues with
+    /// a copy of the block.
     #[cold]
     fn explained<E: Executor>(
         &self,
@@ -283,7 +284,7 @@ impl Block {
         self.run_while(executor, context, global, observer, |_| true).map(|_| ())
     }
 
-    /// Runs the block to its end, until a request to [stop] all runs, or until `go_on` returns `false`. From time to
+    /// Runs the block until its end, until a request to [stop] all runs, or until `go_on` returns `false`. From time to
     /// time, this function calls `go_on` with the number of instructions issued so far.
     ///
     /// # Errors
@@ -318,8 +319,7 @@ impl Block {
             && (self.parked.is_empty() || !self.parked.contains(&warp))
     }
 
-    /// Selects the next warp if the current warp cannot run or has used up its slice. Returns whether some warp can
-    /// run.
+    /// Selects the next warp if the current warp cannot run or has used up its slice. Returns whether a warp can run.
     fn pass_turn(&mut self) -> bool {
         if self.warps[self.current].flow.finished() {
             self.common.barriers.finish(self.current, self.common.shared.races_mut());
@@ -334,8 +334,8 @@ impl Block {
         // At the start of the block, the search begins with warp 0. Later, the search begins with the warp after the
         // current warp.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
-        // For speed, the search is a single loop. A search with two loops, one for each range of warps, would take as
-        // long as all other work of a switch at a barrier.
+        // For speed, the search is a single loop. Two loops, one for each range of warps, would take as long as all
+        // other work of a switch at a barrier.
         let mut next = first;
         for _ in 0..count {
             next = if next < count { next } else { 0 };
@@ -359,7 +359,7 @@ impl Block {
     }
 }
 
-/// Returns the trap of a warp that is stopped before it executes its next instruction.
+/// Returns the trap of a warp. The warp stopped before it executed its next instruction.
 fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cause> {
     let lanes = warp.flow.active();
     if O::ENABLED {

@@ -34,8 +34,7 @@ pub struct Code {
 impl Code {
     /// Decodes the instruction that starts at each of the words. The first word is at byte address `base`.
     ///
-    /// A word that cannot be decoded causes a trap only when control reaches the word, because data may lie between
-    /// instructions.
+    /// Data may be between instructions. So an undecodable word causes a trap only when control reaches the word.
     pub fn new(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         let code = Code::undecoded(words, base, stage, chip);
         for place in 0..words.len() {
@@ -44,8 +43,8 @@ impl Code {
         code
     }
 
-    /// Creates the same code as [`Code::new`], but decodes only the instructions that are reachable from the first
-    /// instruction. Other instructions are decoded when control reaches them.
+    /// Creates the same code as [`Code::new`]. Decodes only the instructions that are reachable from the first
+    /// instruction. When control reaches another instruction, that instruction is decoded.
     pub fn reachable(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -55,8 +54,8 @@ impl Code {
         }
     }
 
-    /// Decodes the instructions that are reachable from the first instruction, and returns the valid instructions among
-    /// them. Returns `None` if an indirect branch can reach every instruction.
+    /// Decodes the instructions that are reachable from the first instruction. Returns those decoded instructions that
+    /// are valid. Returns `None` if an indirect branch can reach every instruction.
     pub(crate) fn reached(&self) -> Option<Vec<&Inst>> {
         let (mut open, mut seen, mut reached) = (vec![self.base], vec![false; self.slots.len()], Vec::new());
         while let Some(pc) = open.pop() {
@@ -80,7 +79,7 @@ impl Code {
     }
 
     /// Creates the same code as [`Code::new`], from instructions that are already decoded. Each instruction comes with
-    /// the index of its first word. Other instructions are decoded when control reaches them.
+    /// the index of its first word. When control reaches another instruction, that instruction is decoded.
     pub fn of(words: &[u32], base: u32, (stage, chip): (Stage, Chip), insts: &[(usize, Inst)]) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -101,8 +100,8 @@ impl Code {
         mapped
     }
 
-    /// Returns the parameters of the race checks for a block whose s[] starts with `given` bytes of header and
-    /// parameters. Returns `None` if no instruction accesses s[].
+    /// Returns the parameters of the race checks for a block. The s[] of the block starts with `given` bytes of header
+    /// and parameters. Returns `None` if no instruction accesses s[].
     pub(crate) fn checks(&self, given: u32) -> Option<SharedChecks> {
         let mut checks = SharedChecks { given, stored: false, narrow: false };
         let mut accessed = false;
@@ -132,7 +131,7 @@ impl Code {
         Code { words: words.to_vec(), base, stage, chip, slots: vec![OnceLock::new(); words.len()] }
     }
 
-    /// Returns the instruction that starts at a word, and decodes it if necessary.
+    /// Returns the instruction that starts at a word. Decodes the instruction if necessary.
     fn decoded(&self, place: usize) -> &Result<Inst, Cause> {
         self.slots[place].get_or_init(|| {
             let next = self.words.get(place + 1).copied();
@@ -162,7 +161,8 @@ impl Code {
         self.base
     }
 
-    /// Returns, for every word, the instruction that starts at the word, if this instruction is valid and decoded.
+    /// Returns an entry for every word. If a valid and decoded instruction starts at the word, the entry is this
+    /// instruction.
     pub fn slots(&self) -> impl Iterator<Item = Option<&Inst>> {
         (0..self.slots.len()).map(|place| self.slot(place))
     }

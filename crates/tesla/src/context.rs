@@ -1,5 +1,5 @@
-//! The state that an instruction accesses: the fixed settings of a launch, the state that the warps of a block share,
-//! and the warp itself.
+//! The state that an instruction accesses. It consists of the fixed settings of a launch, the state that the warps of a
+//! block share, and the state of the warp.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,14 +39,14 @@ pub struct Context {
     pub checks: Option<SharedChecks>,
     /// Maximum number of instructions that a block may issue.
     pub watchdog: u64,
-    /// Whether the launch has dropped an access beyond the limit of a lenient segment. The value stays `true` if the
-    /// block of this access later runs a second time.
+    /// Whether the launch has dropped an access beyond the limit of a lenient segment. If the block of this access runs
+    /// a second time, the value stays `true`.
     pub dropped: Arc<AtomicBool>,
 }
 
 impl Context {
-    /// Loads `count` bytes (1 to 16) at `offset` of a segment of g[] as a little-endian number. Returns `None` if
-    /// the bytes do not exist.
+    /// Loads `count` bytes (1 to 16) at `offset` of a segment of g[]. Returns the bytes as a little-endian number, or
+    /// `None` if the bytes do not exist.
     #[inline]
     pub fn load_global<G: Store>(
         &self,
@@ -111,20 +111,22 @@ pub struct Common {
     pub shared: Shared,
     /// The barriers of the block.
     pub barriers: Barriers,
-    /// The counters. When an instruction executes, the counters count the instruction for all lanes that are active at
-    /// that time, even for lanes whose guard does not hold. If the `join` of an instruction switches the warp to
-    /// another path, the counters count the instruction only when the warp executes the instruction later. A divergent
-    /// branch is a `bra`, `ret` or `break` on which the active lanes disagree.
+    /// The counters. When an instruction executes, the counters count the instruction for all active lanes, even for
+    /// lanes whose guard is false. If the `join` of an instruction switches the warp to another path, the instruction
+    /// does not execute yet. The counters count the instruction when the warp executes it later. A divergent branch is
+    /// a `bra`, `ret` or `break` on which the active lanes disagree.
     pub statistics: Statistics,
-    /// For each word of the code, how often warps have issued the instruction at that word since these counts were last
-    /// added to the totals. If several blocks use this list in turn, all these blocks add to the same counts.
+    /// For each word of the code, the number of times that warps have issued the instruction at that word. The number
+    /// starts at 0 whenever these counts are added to the totals. If several blocks use this list in turn, all blocks
+    /// add to the same counts.
     pub issued: Vec<u64>,
     /// For each basic block of the fast engine, the number of complete runs that are not yet in `issued`.
     pub runs: Vec<u64>,
 }
 
 impl Common {
-    /// Creates the state of a block of `warps` warps before the first instruction of a program of `words` words.
+    /// Creates the state of a block before the first instruction. The block has `warps` warps, and the program has
+    /// `words` words.
     pub fn new(index: [u32; 2], warps: usize, words: usize) -> Self {
         Common {
             index,
@@ -136,15 +138,15 @@ impl Common {
         }
     }
 
-    /// Changes this state to the state of another block of the same launch, before that block's first instruction. s[]
-    /// keeps its contents, and `issued` and `runs` keep their counts.
+    /// Changes this state to the state of another block of the same launch. The other block has not issued an
+    /// instruction. s[] keeps its contents, and `issued` and `runs` keep their counts.
     pub fn begin(&mut self, index: [u32; 2]) {
         let Common { index: own_index, shared: _, barriers, statistics, issued: _, runs: _ } = self;
         (*own_index, *statistics) = (index, Statistics::default());
         barriers.begin();
     }
 
-    /// Counts an instruction, by its index in the code, for the active lanes.
+    /// Counts an instruction for the active lanes. `place` is the index of the instruction in the code.
     #[inline]
     pub fn count(&mut self, place: Option<usize>, active: Mask) {
         self.statistics.instructions += 1;

@@ -1,6 +1,6 @@
-//! The control-flow operations. This file has one row for each operation. The row has the operation's name, the effect
-//! of the operation on lanes and token stack, and the operation's sentences for `explain`. [`crate::flow`] executes the
-//! operations. The graph, the linter and `explain` read the rows. (9)
+//! The control-flow operations. Each operation has one row in this file. The row contains a name, the effect on the
+//! lanes and the token stack, and sentences for `explain`. [`crate::flow`] executes the operations. The graph, the
+//! linter and `explain` read the rows. (9)
 
 use reconverge_simt::Fidelity;
 
@@ -89,8 +89,8 @@ macro_rules! controls {
                 match self { $( Control::$Name $({ $($field),* })? => $effect, )* }
             }
 
-            /// Returns two sentences of `explain`: the action of an instruction, and the effect of the instruction on
-            /// the lanes of the warp and on the token stack.
+            /// Returns two sentences of `explain`. The first sentence states the action of an instruction. The second
+            /// sentence states the effect on the lanes of the warp and on the token stack.
             pub(crate) fn sentences(self, words: &Words) -> (String, &'static str) {
                 fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
                     does(words)
@@ -174,7 +174,7 @@ controls! {
     Quadpop => "quadpop", Specified, Active, Effect::Quadpop,
         |_| "Switches off the lanes that `quadon` switched on.".to_owned(),
         "pops the QUADON entry and restores its lanes";
-    /// Counts the warp as arrived at a barrier of the block, makes the warp wait at the barrier, or does both. \[bar\]
+    /// Counts the warp as arrived at a barrier, makes the warp wait at the barrier, or does both. \[bar\]
     Bar {
         /// Whether the warp counts as arrived.
         inc: bool,
@@ -203,7 +203,7 @@ impl Control {
         }
     }
 
-    /// Returns whether only the lanes whose guard holds execute the operation. (9.2)
+    /// Returns whether lanes with a false guard skip the operation. (9.2)
     pub const fn is_predicated(self) -> bool {
         matches!(self.executing(), Executing::Guarded)
     }

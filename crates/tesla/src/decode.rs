@@ -7,7 +7,7 @@ use crate::inst::{Chip, Form, Inst, Stage};
 use crate::parts::here;
 use crate::table::{Row, TABLE};
 
-/// Returns the form of an instruction. The second word is ignored if the instruction has only one word. (2)
+/// Returns the form of an instruction. For a one-word instruction, the function ignores the second word. (2)
 #[inline(always)]
 pub const fn form([first, second]: [u32; 2]) -> Form {
     match (first & 3, second & 3) {
@@ -25,18 +25,18 @@ pub const fn length(first: u32) -> u32 {
     1 + (first & 1)
 }
 
-/// Returns both words as one number. For a one-word instruction, the second word counts as 0.
+/// Returns both words as one number. For a one-word instruction, the second word is 0 in this number.
 #[inline(always)]
 pub(crate) const fn joined([first, second]: [u32; 2]) -> u64 {
     let second = if length(first) == 2 { second } else { 0 };
     first as u64 | (second as u64) << 32
 }
 
-/// Returns the instruction that starts with these words. The second word is ignored if the instruction has only one
+/// Returns the instruction that starts with these words. For a one-word instruction, the function ignores the second
 /// word.
 ///
 /// # Errors
-/// No instruction of this chip and stage has these bits. The chip reports ILLEGAL_OPCODE. (10)
+/// For this chip and stage, no instruction has these bits. The chip reports ILLEGAL_OPCODE. (10)
 ///
 /// ```
 /// use reconverge_tesla::decode::decode;

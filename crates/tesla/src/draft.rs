@@ -20,8 +20,8 @@ pub struct Draft {
     pub compare: Compare,
     /// The logic operation: and, or, xor or mov2.
     pub logic: Logic,
-    /// Whether the types of the first and second source are signed. If the instruction has one type, the first entry
-    /// applies to both sources.
+    /// Whether the type of each source is signed. The entries are for the first and the second source. If the
+    /// instruction has only one type, the first entry applies to both sources.
     pub signed: [bool; 2],
     /// Whether to take the upper bits of a 24-bit product.
     pub high: bool,
@@ -35,7 +35,7 @@ pub struct Draft {
     pub wide: bool,
     /// Whether a store is `st unlock`.
     pub unlock: bool,
-    /// The type of a memory access. The part for the memory operand comes later in the row and uses this type.
+    /// The type of a memory access. A later part of the row, the part for the memory operand, uses this type.
     pub access: Access,
     /// Integer source type of a conversion.
     pub from: Integer,
@@ -51,7 +51,7 @@ pub struct Draft {
     pub lim: bool,
     /// Whether a `bar` increments the barrier's counter, and whether the warp of the `bar` waits.
     pub barrier: [bool; 2],
-    /// Numeric operands: a barrier and its count, or the number of an event.
+    /// Numeric operands. Either a barrier and its count, or the number of an event.
     pub numbers: [u32; 2],
 }
 

@@ -1,24 +1,25 @@
-//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. The fixes replace each wrong address by
-//! the address of the argument or variable that the compiler means. Fault numbers such as F2 refer to docs/mesa.md.
+//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. The compiler means the address of an
+//! argument or variable. The fixes replace each wrong address by this address. Fault numbers such as F2 refer to
+//! docs/mesa.md.
 //!
-//! s[] begins with 0x14 bytes that the hardware and the driver write. After these bytes, s[] holds the arguments of the
-//! kernel, and then the variables of the kernel. The compiler numbers the bytes of the arguments from 0, and also the
-//! bytes of the variables (F2). If the compiler does not fold the load of an argument into another instruction, the
-//! compiler encodes the load like a load of a shader's input. Such a load has no access type, and its offset is divided
-//! by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp`
-//! (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
+//! s[] begins with 0x14 bytes that the hardware and the driver write. The arguments of the kernel follow, and then the
+//! variables of the kernel. The compiler numbers the bytes of the arguments from 0. It also numbers the bytes of the
+//! variables from 0 (F2). The compiler folds some loads of arguments into other instructions. It encodes any other load
+//! of an argument like a load of a shader's input. A load in this form has no access type, and the compiler divides the
+//! offset by the size of the argument (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`:
+//! `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
 //! (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
-//! Two more faults lose bits. First, the field for an offset has only five bits in a load without a type. The field
-//! also has only five bits in an instruction that is not a load but has an operand in s[]. The compiler writes offsets
-//! of seven bits to this field, and two of these seven bits overlap the bits of the type (`setSrc`, `srcAddr16`;
+//! Two more faults lose bits. First, in a load without a type, the field for an offset has only five bits. An
+//! instruction that is not a load but has an operand in s[] has the same five-bit field. The compiler writes offsets of
+//! seven bits to this field, and two of the seven bits overlap the bits of the type (`setSrc`, `srcAddr16`;
 //! `TargetNV50::insnCanLoad` allows 127). Second, the compiler keeps values of 8 and 16 bits in 32-bit registers
-//! (`Converter::convert` of a `nir_ssa_def`). But the compiler writes the numbers of these registers to fields that
-//! hold the number of a half register (F6).
+//! (`Converter::convert` of a `nir_ssa_def`). But the compiler writes the numbers of these 32-bit registers to fields
+//! for half registers (F6).
 //!
 //! The compiler assumes that the chip takes shift counts modulo 32 (F9, `emitShift`). The compiler also assumes that
-//! conversions to 8 and 16 bits drop the upper bits, while the conversions of the chip saturate (F10). The compiler
-//! encodes comparisons and shifts of 64 bits as comparisons and shifts of 16 bits (F17).
+//! conversions to 8 and 16 bits drop the upper bits. The conversions of the chip saturate (F10). The compiler encodes
+//! comparisons and shifts of 64 bits as comparisons and shifts of 16 bits (F17).
 
 mod layout;
 mod values;
@@ -35,14 +36,14 @@ pub use self::layout::{is_indexed_argument, words_with_indexed_arguments};
 /// The properties of a launch from which the fixes derive the addresses of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFixes {
-    /// Number of bytes of the arguments, without the arguments that the driver itself adds.
+    /// Number of bytes of the arguments. Arguments that the driver adds are not included.
     pub argument_bytes: u32,
     /// Number of bytes of s[] per block, including header, arguments and variables.
     pub shared_bytes: u32,
 }
 
 impl DriverFixes {
-    /// The name of these fixes in launch files and in an option of `drm`.
+    /// The name of these fixes. Launch files and an option of `drm` use this name.
     pub const NAME: &str = "nv50-compute";
 }
 
@@ -55,11 +56,11 @@ pub enum ProgramFault {
     Form,
     /// F6: the number of a 32-bit register is in the field of a half register.
     Half,
-    /// F10: a conversion to fewer bits saturates, but the compiler intends the conversion to drop the upper bits.
+    /// F10: a conversion to fewer bits saturates. The compiler assumes that the conversion drops the upper bits.
     Saturates,
-    /// F9: the chip shifts by the whole count, but the compiler assumes a shift by the count modulo 32.
+    /// F9: the chip shifts by the whole count. The compiler assumes that the chip shifts by the count modulo 32.
     Shift,
-    /// F17: a comparison or a shift of 64 bits is encoded as a comparison or a shift of 16 bits.
+    /// F17: the compiler encodes a 64-bit comparison or shift as a 16-bit comparison or shift.
     Long,
     /// The bits of an operand fit several addresses.
     Ambiguous,
@@ -218,8 +219,8 @@ mod tests {
         assert_eq!(halves.collect::<Vec<_>>(), [2, 4, 4]);
     }
 
-    /// This code is captured from rusticl: the load of a `char` at byte 198 of the arguments. The form of the load has
-    /// no field for bit 7 of the number 198.
+    /// Code that was captured from rusticl. It loads a `char` at byte 198 of the arguments. The form of the load has no
+    /// field for bit 7 of the number 198.
     #[test]
     fn numbers_of_small_arguments_have_15_bits() {
         let number = 198;
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(places(&code, 0x100), [(Access::U8, 198 + 0x14)]);
     }
 
-    /// This code is captured from rusticl: the load of `s.e[i & 7]`, for an argument `s` that is a structure.
+    /// Code that was captured from rusticl. It loads `s.e[i & 7]`, and the argument `s` is a structure.
     #[test]
     fn arguments_with_an_index_are_loaded_from_shared_memory() {
         let words = [0x0400_0009, 0x0423_c780, 0xf000_0001, 0xe000_0001];
@@ -270,8 +271,8 @@ mod tests {
         assert_eq!(found, [[12, 11], [13, 10], [12, 10], [2, 10], [4, 10]]);
     }
 
-    /// This code is captured from rusticl: a kernel that adds the offset of the grid, at byte 0x10 of the arguments.
-    /// The kernel also has a variable at byte 0x10 of its variables.
+    /// Code that was captured from rusticl. The kernel adds the offset of the grid, which is at byte 0x10 of the
+    /// arguments. The kernel also has a variable at byte 0x10 of its variables.
     #[test]
     fn the_offset_of_the_grid_is_added_to_the_first_item_of_a_block() {
         let code = code(
@@ -290,8 +291,8 @@ mod tests {
         assert_eq!(places(&code, 0x1c), all);
     }
 
-    /// This code is captured from rusticl: `i < n` for `long` in registers 0 and 8, and for `ushort` in registers 2 and
-    /// 4.
+    /// Code that was captured from rusticl. It computes `i < n` for `long` in registers 0 and 8, and for `ushort` in
+    /// registers 2 and 4.
     #[test]
     fn comparisons_of_64_bits_take_the_lower_words() {
         let code = code(

@@ -1,5 +1,4 @@
-//! Explains an instruction in words: the result, the effect on the flow of lanes, and the meaning of the instruction's
-//! fields.
+//! Explains an instruction in words: the result, the effect on the flow of lanes, and the meaning of each field.
 
 use crate::inst::{
     Access, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,
@@ -11,8 +10,8 @@ use crate::lane::quad::{QuadOp, QuadSource};
 use crate::parts::CONDITION_NAMES;
 use crate::sentence::{Words, signedness};
 
-/// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is empty
-/// if every active lane executes the instruction and continues at the next instruction. (tesla.md 9)
+/// Returns the effects of `inst` on the lanes of the warp and on the token stack. Each effect is one sentence. If every
+/// active lane executes the instruction and continues at the next instruction, the list is empty. (tesla.md 9)
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {
@@ -160,7 +159,7 @@ fn of_mem(mem: &Mem) -> String {
     format!("{access} at {space}[{place}]")
 }
 
-/// Returns a source with its modifiers: `-|$r1|`.
+/// Returns a source and its modifiers, for example `-|$r1|`.
 fn modified(operand: &Operand, modifiers: Modifiers) -> String {
     let text = of_operand(operand);
     match (modifiers.neg, modifiers.abs) {

@@ -1,4 +1,4 @@
-//! Blends by rows: computes [`Blend::apply`] for all lanes of a row, and converts colours to the bytes of elements.
+//! Blends by rows. Computes [`Blend::apply`] for all lanes of a row, and converts colours to the bytes of elements.
 
 use super::{Floats, LANES, Words};
 use crate::blend::{Blend, Equation, Factor, stored_bits};
@@ -48,9 +48,8 @@ pub(super) fn reads_second(blend: &Blend) -> bool {
 }
 
 /// Computes [`Blend::apply`] and [`placed`] for common blends of fractions: sums whose factors are 1 or depend on
-/// source alpha. Returns `None` for other blends. One loop blends all components of a pixel, so that the components
-/// stay in registers. All colours are numbers from 0 to 1. So the product of a colour and a factor of 0 is 0 without a
-/// special case.
+/// source alpha. Returns `None` for other blends. One loop blends all components of a pixel, so the components stay in
+/// registers. All colours are numbers from 0 to 1. A product with a factor of 0 is therefore 0 without a special case.
 #[inline(always)]
 pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
     let pixels = (source, target, stored);

@@ -8,7 +8,7 @@ use super::{Group, LANES, Live, Words};
 use crate::setup::Quad;
 use crate::state::{SampleOrder, Surface};
 
-/// The elements of one sample in a surface whose rows start at word boundaries.
+/// The elements of one sample of a surface. Each row of the surface starts at a word boundary.
 #[derive(Debug)]
 pub(super) struct Cells<'a> {
     words: &'a [AtomicU32],
@@ -25,14 +25,14 @@ pub(super) struct Cells<'a> {
     scale: [usize; 2],
 }
 
-/// Indices of the elements of a group's lanes. A value of this type exists only during one step, on the stack.
+/// Indices of the elements of a group's lanes. A value of this type is on the stack and exists only during one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {
     /// Two contiguous rows. The numbers are the indices of the first element of each row.
     Rows(usize, usize),
-    /// Quads that are completely inside of the surface: the index of each quad's first element, the number of quads,
-    /// and the number of elements from one row to the next.
+    /// Quads that are completely inside of the surface. The fields are the index of each quad's first element, the
+    /// number of quads, and the number of elements from one row to the next.
     Quads([usize; LANES / 4], usize, usize),
     /// The index of the element of each lane.
     Each([usize; LANES]),
@@ -63,8 +63,8 @@ impl<'a> Cells<'a> {
         (x < self.pitch && y < self.rows && place < self.count).then_some(place)
     }
 
-    /// Returns the indices of a group's elements, and the lanes of `live` that are inside of the surface. If the lanes
-    /// must be checked one by one, `room` receives the lanes that are inside of the surface.
+    /// Returns the indices of a group's elements, and those lanes of `live` that are inside of the surface. If the
+    /// function must check the lanes one by one, it stores the lanes inside of the surface in `room`.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
@@ -96,13 +96,13 @@ impl<'a> Cells<'a> {
         (Places::Each(places), live)
     }
 
-    /// Returns the words of both rows of a group, for elements of one word.
+    /// Returns the words of both rows of a group. Each element is one word.
     #[inline(always)]
     fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
         Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
-    /// Returns the words of both rows of a quad, for elements of one word.
+    /// Returns the words of both rows of a quad. Each element is one word.
     #[inline(always)]
     fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
         Some([self.words.get(first..)?.first_chunk()?, self.words.get(first + self.pitch..)?.first_chunk()?])
@@ -146,9 +146,9 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the words of lanes that are not
-    /// live are stored unchanged, because a store without a branch per lane is faster. No other thread writes to these
-    /// rows at the same time.
+    /// Stores the elements of live lanes. Each element is a word. For [`Places::Rows`], the function also stores the
+    /// words of lanes that are not live. These words are unchanged. Such a store needs no branch per lane, so it is
+    /// faster. While the function stores, no other thread writes to these rows.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
@@ -305,8 +305,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. A store of an element preserves the
-    /// stores of other threads to the remaining bytes of the word.
+    /// Stores the elements of live lanes. An element has `BYTES` bytes: one or two. Other threads may store to the
+    /// remaining bytes of the word at the same time. A store of an element preserves these bytes.
     #[inline(always)]
     pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
         let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));
@@ -338,7 +338,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Maximum number of words in one row of a group: 32 elements of 16 bytes.
+/// Maximum number of words in one row of a group. The row then has 32 elements of 16 bytes.
 const MOST_IN_A_ROW: usize = LANES / 2 * 4;
 
 impl Places {

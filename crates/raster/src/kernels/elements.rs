@@ -1,4 +1,4 @@
-//! Converts colours of any format by rows: computes [`Target::store`] and [`Target::color`] for all lanes of a row.
+//! Converts colours of any format by rows. Computes [`Target::store`] and [`Target::color`] for all lanes of a row.
 
 use super::{Cells, Floats, LANES, Live, Places, Words, floats};
 use crate::format::{Number, SrgbBytes, from_value, to_value};
@@ -94,7 +94,7 @@ impl<'a> Elements<'a> {
         words
     }
 
-    /// In `words`, replaces each bit that the target does not write with the same bit of `stored`.
+    /// The target does not write some bits. The function replaces these bits of `words` by the bits of `stored`.
     #[inline(always)]
     pub(super) fn keep(&self, words: &mut [Words; MOST], stored: &[Words; MOST]) {
         for ((words, stored), written) in words.iter_mut().zip(stored).zip(self.written) {

@@ -1,4 +1,4 @@
-//! The bytes of a buffer. Either the buffer owns its bytes, or the bytes are part of a memory that other code also
+//! The bytes of a buffer. Either the buffer owns the bytes, or the bytes are part of a memory that other code also
 //! uses.
 
 // Unsafe code is required because borrowed bytes are accessed through a pointer.
@@ -8,8 +8,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The bytes of a buffer. The value owns its bytes, unless [`Bytes::borrowed`] created it. A clone always owns its
-/// bytes.
+/// The bytes of a buffer. A value that [`Bytes::borrowed`] created borrows its bytes. Any other value owns its bytes. A
+/// clone always owns its bytes.
 pub struct Bytes {
     start: NonNull<u8>,
     length: usize,
@@ -17,18 +17,19 @@ pub struct Bytes {
     own: bool,
 }
 
-// SAFETY: the bytes are plain data, and this value accesses them under the same rules as a slice.
+// SAFETY: the bytes are plain data. A `Bytes` accesses the bytes under the same rules as a slice.
 unsafe impl Send for Bytes {}
-// SAFETY: the bytes are plain data, and this value accesses them under the same rules as a slice.
+// SAFETY: the bytes are plain data. A `Bytes` accesses the bytes under the same rules as a slice.
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// Returns bytes that are part of a chip's memory, so that a launch works on that memory without a copy.
+    /// Returns bytes that are part of a chip's memory. A launch then works on the memory of the chip without a copy.
     ///
     /// # Safety
-    /// As long as the returned value exists, the range must be valid for reads and writes. During this time, this
-    /// process must not use any other reference to the range. Accesses through other mappings of the same pages are
-    /// like accesses of another processor. A launch may or may not see writes through other mappings.
+    /// As long as the returned value exists, the range must be valid for reads and writes. As long as the returned
+    /// value exists, this process must not use any other reference to the range. Accesses through other mappings of the
+    /// same pages are allowed. They behave like accesses of another processor. A launch may or may not see writes
+    /// through other mappings.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }
@@ -53,7 +54,7 @@ impl Drop for Bytes {
     fn drop(&mut self) {
         if self.own {
             let slice = std::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.length);
-            // SAFETY: the bytes are a boxed slice of this length, and this value is its only user.
+            // SAFETY: the bytes are a boxed slice of this length, and no other value uses this slice.
             drop(unsafe { Box::from_raw(slice) });
         }
     }
@@ -64,7 +65,7 @@ impl Deref for Bytes {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: `From` or the caller of `borrowed` guarantees that the bytes are valid as long as this value exists.
+        // SAFETY: the bytes are valid as long as this value exists. `From` or the caller of `borrowed` guarantees this.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -72,7 +73,7 @@ impl Deref for Bytes {
 impl DerefMut for Bytes {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the bytes are valid for the reason that `deref` states, and this value is borrowed mutably.
+        // SAFETY: the bytes are valid for the reason that `deref` states. `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }

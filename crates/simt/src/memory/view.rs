@@ -1,25 +1,26 @@
-//! The memory as a group sees it while other groups run ([`Tracked`]), and the record of the group's accesses for the
-//! commit ([`Footprint`]).
+//! A view of the memory for one of several groups that run at the same time ([`Tracked`]). A [`Footprint`] records the
+//! group's accesses for the commit.
 //!
 //! A buffer is divided into *chunks* of 256 bytes or more. A view accesses the bytes of each chunk in one of two ways:
 //!
-//! * **If no store of the group has reached the chunk**, loads read the memory itself. For each chunk that a load
-//!   reads, the view only sets a bit. For a buffer that a launch only reads, these bits are the only cost.
-//! * **If a store has reached the chunk**, it is *paged*: loads and stores use the view's [`Shadow`], which has as many
-//!   bytes as the buffer. On the first access, the operating system provides zeroed memory for the shadow. Before a
-//!   *page* (256 bytes) of the shadow is first used, the page is copied from the buffer. A page has two bits per word.
-//!   The first bit is set if the word was read before it was written. The second bit is set if the word was written. A
-//!   page with stores of less than a word also has one bit per byte. If lanes access contiguous words, two shifts set
-//!   the bits of all these words. For other accesses, the bits are set lane by lane.
+//! * **If no store of the group has reached the chunk**, loads read the memory directly. For each chunk that a load
+//!   reads, the view only sets a bit. If a launch only reads a buffer, these bits are the only cost.
+//! * **If a store has reached the chunk**, the chunk is *paged*: loads and stores use the [`Shadow`] of the view. The
+//!   shadow has as many bytes as the buffer. On the first access, the operating system provides zeroed memory for the
+//!   shadow. A *page* has 256 bytes. Before the first use of a page of the shadow, the view copies the page from the
+//!   buffer. A page has two bits per word. The first bit is set if the group read the word before writing it. The
+//!   second bit is set if the group wrote the word. A page with stores of less than a word also has one bit per byte.
+//!   If lanes access contiguous words, the view sets the bits of all these words by two shifts. For other accesses, the
+//!   view sets the bits lane by lane.
 //!
-//! The distance between two elements is the same in the shadow as in the memory. So the same code accesses the bytes of
-//! the shadow and of the memory.
+//! Two elements have the same distance in the shadow as in the memory. So the same code accesses the bytes of the
+//! shadow and the bytes of the memory.
 //!
-//! A [`Footprint`] gets the verdict [`Verdict::Stale`] if an earlier group has since written words that the group of
-//! the footprint read from pages. The verdict is [`Verdict::Unknown`] if an earlier group has written to a *chunk* that
-//! the group read directly. In both cases, the group runs again. After an unknown verdict, the [`Plan`] also makes the
-//! chunk paged for all later groups. If another chunk of the same buffer then causes an unknown verdict, the plan makes
-//! the whole buffer paged, so that later verdicts are exact.
+//! A [`Footprint`] records the accesses of one group. The verdict is [`Verdict::Stale`] if the group read words from
+//! pages and an earlier group has since written these words. The verdict is [`Verdict::Unknown`] if the group read a
+//! *chunk* directly and an earlier group has since written to this chunk. In both cases, the group runs again. After an
+//! unknown verdict, the [`Plan`] also makes the chunk paged for all later groups. If a second chunk of the same buffer
+//! then causes an unknown verdict, the plan makes the whole buffer paged. Later verdicts are then exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -91,8 +92,8 @@ fn between(first: usize, last: usize) -> u64 {
     u64::MAX << (first & 63) & u64::MAX >> (63 - (last & 63))
 }
 
-/// Calls `act` for those words of a set that contain some of the bits `first` to `last`. The arguments of `act` are the
-/// word and the mask of those bits in the word.
+/// The bits `first` to `last` of a set are spread over words. Calls `act` for each of these words. The arguments of
+/// `act` are the word, and a mask of those bits that are in the word.
 #[inline(always)]
 fn words_of(set: &mut [u64], first: usize, last: usize, mut act: impl FnMut(&mut u64, u64)) {
     let (low, high) = (first / 64, last / 64);
@@ -139,16 +140,17 @@ struct Area {
     layout: Layout,
     /// The paged chunks, as a set of bits.
     paged: Vec<u64>,
-    /// The chunks in which the group has read the memory itself, as a set of bits.
+    /// The chunks that the group has read directly from the memory, as a set of bits.
     read: Vec<u64>,
-    /// Bytes of the pages. This field and the fields after it are empty until the buffer has a page.
+    /// Bytes of the pages. If the buffer has no page, this field and the fields after it are empty.
     bytes: Vec<u8>,
     /// Set of the pages that have been copied from the memory, one bit per page.
     open: Vec<u64>,
-    /// For each page, two sets of words: words that were read before they were written, and words that were written.
+    /// For each page, two sets of words. The first set has the words that the group read before writing them. The
+    /// second set has the words that the group wrote.
     marks: Vec<[u64; 2]>,
-    /// For each page, one bit per byte. The bit is set if the byte was written, but its word was not written as a
-    /// whole. The field is empty until such a byte has been written.
+    /// For each page, one bit per byte. The bit is set if the group wrote the byte, but did not write the whole word of
+    /// the byte. The field is empty until the first such write.
     partial: Vec<[u64; PAGE / 64]>,
 }
 
@@ -158,7 +160,7 @@ impl Area {
         Area { layout: layout.clone(), paged: none.clone(), read: none, ..Area::default() }
     }
 
-    /// Opens the pages that contain the picked bytes of a range, and marks these bytes as read or written. Returns the
+    /// Opens the pages that contain the picked bytes of a range. Marks the picked bytes as read or written. Returns the
     /// bytes of the whole range. `at` is the offset of the range. The function appends the numbers of the newly opened
     /// pages to `opened`.
     #[inline(always)]
@@ -225,7 +227,7 @@ impl Area {
         self.marks = vec![[0; 2]; pages];
     }
 
-    /// Copies the pages from `first` to `last` from the buffer, unless they have already been copied.
+    /// Copies the pages from `first` to `last` from the buffer. Skips pages that have already been copied.
     #[inline(never)]
     fn open(&mut self, from: &[u8], opened: &mut Vec<u32>, first: usize, last: usize) {
         for page in first..=last {
@@ -264,8 +266,7 @@ impl Area {
         }
     }
 
-    /// Marks any bytes as read or written. If a load reads only a part of a word, the function marks the whole word as
-    /// read.
+    /// Marks any bytes as read or written. If a load reads only a part of a word, the function marks the whole word.
     #[inline(never)]
     fn mark_bytes<const READ: bool, const WRITE: bool>(&mut self, at: usize, count: usize) {
         let end = at + count;
@@ -312,7 +313,7 @@ impl Area {
     }
 }
 
-/// The allocation of a view, which a later view of the same launch can reuse.
+/// The allocation of a view. A later view of the same launch can reuse the allocation.
 #[derive(Clone, Debug, Default)]
 pub struct Shadow {
     areas: Vec<Area>,
@@ -320,8 +321,8 @@ pub struct Shadow {
     opened: Vec<u32>,
 }
 
-/// Memory as a group sees it while other groups run. The group sees the contents of the memory at the start of the
-/// group, changed only by the group's own stores.
+/// Memory as a group sees it while other groups run. The memory has its contents from the start of the group, changed
+/// only by the stores of this group.
 #[derive(Clone, Debug)]
 pub struct Tracked<'a> {
     memory: &'a Memory,
@@ -386,7 +387,8 @@ impl<'a> Tracked<'a> {
         (footprint, self.shadow)
     }
 
-    /// Returns the index of the buffer that contains all of the bytes, and the offset of the first byte in that buffer.
+    /// Returns the index of the buffer that contains all `count` bytes, and the offset of the first of these bytes in
+    /// that buffer.
     #[inline(always)]
     fn find(&mut self, address: u32, count: usize) -> Option<(usize, usize)> {
         let inside = |area: &Area| {
@@ -469,7 +471,7 @@ struct Page {
     number: u32,
     /// The words that were written as a whole, one bit per word.
     written: u64,
-    /// Written bytes in words that were written only in part, one bit per byte.
+    /// One bit per byte. A set bit states that the group wrote the byte, but not the whole word of the byte.
     partial: [u64; PAGE / 64],
     data: [u8; PAGE],
 }
@@ -497,17 +499,17 @@ impl Page {
     }
 }
 
-/// The recorded accesses of a group, without a reference to the memory on which the group ran.
+/// The recorded accesses of a group. The record has no reference to the memory on which the group ran.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     pages: Vec<Page>,
-    /// Ranges of `pages` that belong to the same piece of the memory, each with the piece's number.
+    /// Ranges of `pages`, each with the number of a piece of the memory. All pages of a range belong to this piece.
     pieces: Vec<(usize, Range<usize>)>,
     /// The words that were read in pages, by page number.
     words: Vec<(u32, u64)>,
-    /// The chunks that the group read from the memory itself, as one set for all buffers.
+    /// The chunks that the group read directly from the memory. All buffers share this set.
     read: Vec<u64>,
-    /// The chunks that the group wrote to, as one set for all buffers.
+    /// The chunks that the group wrote to. All buffers share this set.
     wrote: Vec<u64>,
 }
 
@@ -557,7 +559,7 @@ impl Memory {
         let write = |(layout, start, bytes, pages): (&Layout, usize, &mut [u8], &Vec<&[Page]>)| {
             pages.iter().copied().flatten().for_each(|page| page.write(layout, start, bytes));
         };
-        // Most commits are small. For a small commit, a second thread would cost more time than it saves.
+        // Most commits are small. For a small commit, starting a second thread takes more time than the thread saves.
         match parts.len() {
             0 | 1 => parts.into_iter().for_each(write),
             _ if pool::threads() == 1 => parts.into_iter().for_each(write),
@@ -591,14 +593,14 @@ impl Hasher for PageHasher {
 pub enum Verdict {
     /// The group read the same values as in launch order.
     Right,
-    /// The group may have read other values than in launch order, because an earlier group wrote to a chunk that the
-    /// group read.
+    /// An earlier group wrote to a chunk that this group read. So this group may have read other values than in launch
+    /// order.
     Unknown,
-    /// The group read a word of which an earlier group has since written at least a part.
+    /// The group read a word, and an earlier group has since written at least a part of this word.
     Stale,
 }
 
-/// Stores of earlier groups that the views of later groups do not contain.
+/// Stores of earlier groups. The views of later groups do not contain these stores.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     pages: HashMap<u32, u64, BuildHasherDefault<PageHasher>>,
@@ -609,13 +611,13 @@ pub struct Written {
 }
 
 impl Written {
-    /// Returns an empty record. Only the footprints in `footprints` may later be compared with this record.
+    /// Returns an empty record. Later, only the footprints in `footprints` may be compared with this record.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }
     }
 
-    /// Returns whether the group with this footprint read the same values as in launch order.
+    /// Returns whether a group read the same values as in launch order. `footprint` is the footprint of this group.
     pub fn judge(&self, footprint: &Footprint) -> Verdict {
         let stale = |(page, words): &(u32, u64)| self.pages.get(page).is_some_and(|set| set & words != 0);
         if footprint.words.iter().any(stale) {
@@ -637,8 +639,7 @@ impl Written {
     }
 }
 
-/// The chunks that are paged for all later groups of a launch, because some groups read these chunks and other groups
-/// write them.
+/// Chunks that some groups read and other groups write. For all later groups of a launch, these chunks are paged.
 #[derive(Clone, Debug)]
 pub struct Plan {
     layouts: Vec<Layout>,

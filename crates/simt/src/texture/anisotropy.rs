@@ -1,5 +1,5 @@
-//! Anisotropic filters. The result is the mean of texels at several positions along the longer side of the area that a
-//! pixel covers.
+//! Anisotropic filters. A pixel covers an area of the image. The result is the mean of texels at several positions
+//! along the longer side of this area.
 //!
 //! No document of the three machines states how many positions an anisotropic filter reads, and at which level of
 //! detail. This module takes two formulas from the example in EXT_texture_filter_anisotropic. The number of positions
@@ -13,12 +13,12 @@
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
-/// Changes of s, t and r from a pixel to the pixel on its right, and to the pixel below it. For a cube, the changes are
-/// those of the coordinates on a face. These coordinates run from 0 to 1.
+/// Changes of s, t and r from a pixel to the pixel on the right, and from the same pixel to the pixel below. For a
+/// cube, the coordinates on a face change. These coordinates run from 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
-/// If the ratio of the two sides exceeds a whole number by at most this amount, the ratio counts as that whole number.
-/// Without this tolerance, rounding errors of coordinates could cause two positions instead of one.
+/// If the ratio of the two sides exceeds a whole number by at most this tolerance, the ratio counts as the whole
+/// number. Without the tolerance, rounding errors of coordinates could cause two positions instead of one.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
 /// The positions whose mean an anisotropic filter computes.
@@ -77,8 +77,8 @@ impl Footprint {
         Position { coordinates, lod: at.lod - self.finer, ..*at }
     }
 
-    /// Calls `read` for each position and returns the bits of the mean of the components. If there is a single
-    /// position, its components are returned unchanged.
+    /// Calls `read` for each position, and returns the bits of the mean of the components. If there is only one
+    /// position, the function returns the components of this position unchanged.
     pub fn mean(&self, image: &Image, at: &Position, read: impl Fn(&Position) -> [u32; 4]) -> [u32; 4] {
         if self.count() == 1 {
             return read(at);
@@ -140,8 +140,7 @@ mod tests {
     #[test]
     fn a_square_is_filtered_as_without_anisotropy() {
         for size in [0.3, 1.0, 1.7, 2.0, 5.0] {
-            // Coordinates have limited precision, so one side of the footprint may be slightly longer than the other
-            // side.
+            // Coordinates have limited precision, so one of the footprint's two sides may be slightly longer.
             for below in [size, size * 1.0001] {
                 assert_eq!(read(&sampler(16), sides(size, below)), read(&sampler(1), sides(size, below)));
             }

@@ -1,4 +1,4 @@
-//! Texels in their memory format: elements whose fields are converted to numbers when a texel is read.
+//! Texels in their memory format. A texel is an element. Reading a texel converts the fields of the element to numbers.
 //!
 //! [`Elements::texel`] converts one texel. Its result defines the value of the texel. The sampler over rows
 //! (`rows/stored.rs`) converts the texels of several lanes at once.
@@ -20,8 +20,8 @@ impl Field {
     /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four contiguous bytes
     /// contain the field.
     pub fn new(first: u8, width: u8) -> Option<Field> {
-        // If possible, the field is read as part of the first word of the element, so that one read provides the fields
-        // of several components.
+        // If possible, the field is read as part of the element's first word. One read of this word then provides the
+        // fields of several components.
         let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
         let shift = first - byte * 8;
         (width > 0 && u32::from(shift) + u32::from(width) <= u32::BITS).then_some(Field {
@@ -55,16 +55,16 @@ impl Field {
 /// The source of a component of a texel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// A constant: the same word in every texel.
+    /// A constant. Every texel has this word.
     Word(u32),
-    /// A fraction from 0 to 1. The number in the field is divided by the largest number that the field can contain, and
-    /// the quotient is rounded once. The field has up to 24 bits.
+    /// A fraction from 0 to 1. The number in the field is divided by the largest number that the field can contain. The
+    /// quotient is rounded once. The field has up to 24 bits.
     Fraction(Field),
     /// The bits of the field.
     Bits(Field),
     /// The bits of the field, with its sign extended.
     Signed(Field),
-    /// A float with five bits of exponent: 16 bits with a sign, 11 or 10 bits without one.
+    /// A float with five bits of exponent. A float of 16 bits has a sign. A float of 11 or 10 bits has no sign.
     SmallFloat(Field),
     /// A word of a list. The field contains the index of the word in the list.
     Listed(Field, Arc<[u32]>),
@@ -80,7 +80,7 @@ pub enum ByteChannel {
 }
 
 impl Channel {
-    /// Returns the field that the channel reads, or `None` if the channel does not read a field.
+    /// Returns the field that the channel reads. Returns `None` if the channel does not read a field.
     pub(super) fn field(&self) -> Option<Field> {
         match self {
             Channel::Word(_) => None,
@@ -148,8 +148,8 @@ pub(super) fn are_bounded(words: &[u32]) -> bool {
     const LEAST: u32 = (127 - 100) << 23;
     const SPAN: u32 = 200 << 23;
     let is_bounded = |word: u32| word == 0 || (word & 0x7fff_ffff).wrapping_sub(LEAST) <= SPAN;
-    // The compiler vectorizes a conjunction over the words of a chunk, but not a search for the first word that is not
-    // bounded.
+    // The compiler vectorizes a conjunction over the words of a chunk. It does not vectorize a search for the first
+    // unbounded word.
     let are = |words: &[u32]| words.iter().fold(true, |bounded, word| bounded & is_bounded(*word));
     words.chunks(1024).all(are)
 }
@@ -163,7 +163,7 @@ pub(super) fn small_float_shift(field: Field) -> u32 {
     }
 }
 
-/// Converts a half float to a single. A NaN becomes quiet and keeps its other bits.
+/// Converts a half float to a single. If the half float is a NaN, the result is a quiet NaN with the same other bits.
 #[inline(always)]
 pub(super) fn small_float(half: u32) -> u32 {
     let magnitude = half & 0x7fff;
@@ -195,19 +195,20 @@ impl Strides {
     }
 }
 
-/// The elements of one level. The elements are in a list of bytes, which may also contain the elements of other levels.
+/// The elements of one level. They are in a list of bytes, and the list may also contain the elements of other levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elements {
     bytes: Arc<Vec<u8>>,
     strides: Strides,
     channels: [Channel; 4],
-    /// Number of bytes from the start of an element to the end of the last word that is read for this element.
+    /// A read of an element covers the bytes from the start of the element to the end of the last word. This field is
+    /// the number of these bytes.
     reads: usize,
 }
 
 impl Elements {
-    /// Returns the elements of a level. Returns `None` in two cases: a channel would read past the end of the bytes, or
-    /// a channel does not define a value for each number in its field.
+    /// Returns the elements of a level. Returns `None` in two cases. In the first case, a channel would read past the
+    /// end of the bytes. In the second case, a channel does not define a value for each number in its field.
     pub fn new(
         bytes: &Arc<Vec<u8>>,
         strides: Strides,

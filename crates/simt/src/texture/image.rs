@@ -18,7 +18,7 @@ pub enum Shape {
     D3,
     /// A cube; the coordinates are a direction. The image has six layers: +x -x +y -y +z -z.
     Cube,
-    /// Layers of one axis; coordinate s, and a separate coordinate for the layer.
+    /// Layers with one axis. Coordinate s is on this axis, and another coordinate selects the layer.
     D1Array,
     /// Layers of two axes; coordinates s and t, and a separate coordinate for the layer.
     D2Array,
@@ -50,12 +50,12 @@ pub struct Level {
     pub texels: Texels,
 }
 
-/// Texels of a level, sorted by slice, and within a slice by row, from t = 0 on.
+/// Texels of a level in the order of slices. Within a slice, the texels are in the order of rows, from t = 0 on.
 #[derive(Clone)]
 pub enum Texels {
     /// Bits of red, green, blue and alpha.
     Words(Vec<[u32; 4]>),
-    /// Elements that are converted when they are read.
+    /// Elements. A read of an element converts the element to components.
     Elements(Elements),
     /// Bits of red, green, blue and alpha, computed by the first read.
     Later(Arc<LazyLock<Vec<[u32; 4]>, Decode>>),
@@ -94,8 +94,8 @@ impl fmt::Debug for Texels {
 }
 
 impl Image {
-    /// Returns the total size in bytes of all levels whose texels are not stored as elements. Texels that are decoded
-    /// later are also counted.
+    /// Returns the total size in bytes of all levels. Levels whose texels are stored as elements do not count. Texels
+    /// that are decoded later do count.
     pub fn decoded_bytes(&self) -> usize {
         let bytes = |level: &Level| match level.texels {
             Texels::Elements(_) => 0,
@@ -229,7 +229,7 @@ pub enum ImageError {
         /// Width, height and depth found.
         found: [u32; 3],
     },
-    /// The level before this one has a single texel, so this level must not exist.
+    /// The preceding level has a single texel, so this level must not exist.
     #[error("level {level} must not exist, because the level before it has one texel")]
     Surplus {
         /// Number of the level.
@@ -302,8 +302,9 @@ impl Image {
     /// Returns whether all components of a level are known to be [bounded](are_bounded).
     ///
     /// Consider a mean of bounded numbers with weights from 0 to 1, or a mean of two such means. The result is neither
-    /// infinite nor a NaN. If a weight is 0 or 1, the mean has the bits of one of the numbers. The bits of -0 could
-    /// change, but -0 does not occur: no bounded number is -0, and no product with a weight above 0 underflows.
+    /// infinite nor a NaN. If one weight of a mean is 0 and the other weight is 1, the result has the bits of one
+    /// number. The bits of -0 could change, but -0 does not occur: no bounded number is -0, and no product with a
+    /// weight above 0 underflows.
     pub(super) fn is_bounded(&self, level: usize) -> bool {
         self.bounded[level]
     }
@@ -345,9 +346,9 @@ impl Image {
 
     /// Returns a cube image as a 2D array in which each cube has six layers. Returns any other image unchanged.
     ///
-    /// Use this function if the program itself selects a face and projects directions onto this face, as programs for
-    /// the CUBE instruction of R700 do. Coordinates s and t then run from 0 to 1 on the layer, and are clamped to the
-    /// edge of the layer.
+    /// Use this function if the program selects a face and projects directions onto this face. Programs for R700's CUBE
+    /// instruction do this. Coordinates s and t then run from 0 to 1 on the layer, and are clamped to the edge of the
+    /// layer.
     pub fn with_faces_as_layers(self) -> Image {
         let shape = match self.shape {
             Shape::Cube | Shape::CubeArray => Shape::D2Array,
@@ -374,7 +375,7 @@ impl Image {
         &self.levels
     }
 
-    /// Returns the number of samples of a texel: 1 unless the image was created from samples.
+    /// Returns the number of samples per texel. The number is 1 unless the image was created from samples.
     pub fn samples(&self) -> u32 {
         if self.of_samples { self.levels.len() as u32 } else { 1 }
     }

@@ -1,21 +1,21 @@
-//! The sampler over whole rows of lanes. For each lane, its results equal those of [`sample`] and its variants, bit for
-//! bit.
+//! The sampler over whole rows of lanes. For each lane, its results and the results of [`sample`] and its variants are
+//! equal, bit for bit.
 //!
-//! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These are the sizes of the
-//! levels, and whether a lane can read the border. The plan also holds the filter and the level if the level of detail
-//! cannot change them. [`Plan::read`] processes eight lanes at a time, in vectors, and one level after another. For
-//! each level, [`Plan::read`] first computes texel coordinates, wrapping and weights (`near.rs`). The function then
-//! reads and converts the texels (`stored.rs`), and mixes the converted texels. If lanes read different levels, each
-//! level is read for all eight lanes, and each lane keeps the result of the level that the lane selected. For a cube,
-//! `cube.rs` first projects the directions onto the faces, which are then read as layers. [`Plan::read_flat`] is a
-//! faster function for the most frequent reads. [`Plan::fetch`] reads texels by their indices. `lods.rs` computes
-//! levels of detail.
+//! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane. These properties are the
+//! sizes of the levels, and whether a lane can read the border. If the level of detail cannot change the filter and the
+//! level, the plan also contains the filter and the level. [`Plan::read`] processes vectors of eight lanes. It
+//! processes one level after another. For each level, [`Plan::read`] first computes texel coordinates, wrapping and
+//! weights (`near.rs`). [`Plan::read`] then reads and converts the texels (`stored.rs`), and mixes the converted
+//! texels. If lanes select different levels, each level is read for all eight lanes. Each lane then keeps the result of
+//! its selected level. For a cube, `cube.rs` first projects the directions onto the faces. The faces are then read as
+//! layers. [`Plan::read_flat`] is a faster function for the most frequent reads. [`Plan::fetch`] reads texels by their
+//! indices. `lods.rs` computes levels of detail.
 //!
 //! [`Plan::read_along`] in `along.rs` reads the positions of anisotropic filters.
 //!
-//! The per-lane sampler still reads two kinds of lanes: lanes whose coordinates are 2^22 texels or more away from the
-//! image's origin, and lanes at the edges of the faces of a seamless cube. The other lanes of the same fetch are read
-//! as rows.
+//! The per-lane sampler still reads two kinds of lanes. The coordinates of the first kind are 2^22 texels or more away
+//! from the image's origin. Lanes of the second kind are at the edges of the faces of a seamless cube. All other lanes
+//! of the fetch are read as rows.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -67,7 +67,7 @@ pub enum Read<'a, const N: usize> {
     Gather,
 }
 
-/// The positions that lanes read: the fields of [`Position`] as rows of bits.
+/// The positions that lanes read. Each field of [`Position`] is a row of bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Positions<'a, const N: usize> {
     /// [`Position::coordinates`] of each lane.
@@ -115,10 +115,10 @@ impl<const N: usize> Texel<'_, N> {
 /// An image and a sampler, prepared for reads of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The sampler. For a cube, the wrap modes in this sampler are replaced by modes that clamp to the edges of the
-    /// faces.
+    /// The sampler. For a cube, the wrap modes of this sampler clamp coordinates to the edges of the faces.
     sampler: Sampler,
-    /// The filter and the level for float texels, if the level of detail cannot change them.
+    /// The filter and the level for float texels. The field is `None` if the level of detail can change the filter or
+    /// the level.
     fixed: Option<(Filter, usize)>,
     /// The level for integer texels, or `None` if the level of detail can change this level.
     fixed_bits: Option<usize>,
@@ -128,7 +128,7 @@ pub struct Plan {
     flat: Option<Flat>,
 }
 
-/// Size of a level that is read as rows, and the positions of its texels in memory.
+/// Size of a level that is read as rows, and the positions of the level's texels in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Grid {
     /// Number of axes that are filtered and wrapped, 1 to 3.
@@ -141,20 +141,21 @@ struct Grid {
     last_layer: f32,
     /// Offset of the first texel in bytes.
     first: i32,
-    /// Distances in bytes from a texel to the next texel of its row, to the next row, and to the next layer.
+    /// Three distances in bytes: from a texel to the next texel of its row, from a row to the next row, and from a
+    /// layer to the next layer.
     steps: [i32; 3],
     /// The fast conversion of elements that consist of fractions.
     fractions: Option<Fractions>,
 }
 
-/// Distance from the origin, in texels. Lanes at this distance or farther are read one by one. All lanes of an image
-/// are read one by one if a level has at least a quarter of this number of texels along an axis, or extends over 2^31
-/// bytes or more.
+/// Distance from the origin, in texels. Lanes at this distance or farther are read one by one. Large images are an
+/// exception: all their lanes are read one by one. An image is large if a level has at least a quarter of this number
+/// of texels along an axis, or extends over 2^31 bytes or more.
 const FAR: f32 = 4_194_304.0;
 /// Size in bytes of a texel that is stored as four words.
 const TEXEL: usize = size_of::<[u32; 4]>();
-/// Maximum size of an offset for reads of rows. The sum of such an offset and a coordinate within [`FAR`] does not
-/// overflow.
+/// Maximum size of an offset for reads of rows. If a coordinate is within [`FAR`], the sum of an offset and the
+/// coordinate does not overflow.
 const OFFSET: i32 = 1 << 16;
 
 impl Plan {
@@ -162,7 +163,7 @@ impl Plan {
     pub fn new(image: &Image, sampler: &Sampler) -> Plan {
         let one_level = sampler.mip == MipFilter::None || image.levels.len() == 1;
         // If the smallest and the largest level of detail select the same filter and level, every level of detail
-        // between these two also selects this filter and level.
+        // between the smallest and the largest makes the same selection.
         let ends = [f32::NEG_INFINITY, f32::INFINITY];
         let [first, last] = ends.map(|lod| (filter_of(sampler, lod), levels_of(image, sampler, lod)));
         let [first_bits, last_bits] = ends.map(|lod| nearest_level(image, sampler, lod));
@@ -184,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// Returns the level if all lanes read single texels of the same level as floats. Returns `None` if the level of
+    /// Returns the level if all lanes read one float texel each, from the same level. Returns `None` if the level of
     /// detail can change the level, or if lanes may read several texels.
     pub fn nearest_level(&self) -> Option<usize> {
         let single =
@@ -327,8 +328,8 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     let last =
         sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
     last.filter(|last| i32::try_from(*last).is_ok())?;
-    // Unnormalised coordinates count texels of level 0. The code multiplies these coordinates by the inverse of a power
-    // of two. The result is the same as for a division by the power of two.
+    // Unnormalised coordinates count texels of level 0. Instead of dividing these coordinates by a power of two, the
+    // code multiplies them by the inverse of the power. The result is the same.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
     let factor = [width, height, depth].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
     Some(Grid {
@@ -370,15 +371,15 @@ struct ReadRows<'a> {
     values: [&'a mut [Words8]; 4],
 }
 
-/// Returns the vectors that contain at least one of the lanes. For each vector, the result contains its number and the
-/// set of those lanes that are in the vector.
+/// Returns the vectors that contain at least one of the lanes. For each of these vectors, the result has the number of
+/// the vector and the set of those lanes that are in the vector.
 fn vectors(lanes: u64) -> impl Iterator<Item = (usize, u32)> {
     let of = move |number: usize| (lanes >> (EIGHT * number) & EIGHT_LANES) as u32;
     (0..VECTORS).map(move |number| (number, of(number))).filter(|(_, lanes)| *lanes != 0)
 }
 
 impl ReadRows<'_> {
-    /// Reads the rows. This function is not generic, so it is compiled only once, in this crate, and not in the crate
+    /// Reads the rows. This function is not generic. So it is compiled once in this crate, and not again in the crate
     /// of each machine.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> u64 {
@@ -416,7 +417,7 @@ impl Task for ReadRows<'_> {
     }
 }
 
-/// A conversion of texels before they are mixed.
+/// Converts texels before the texels are mixed.
 trait Convert<const C: usize>: Copy {
     /// Whether all results are finite and not negative, for any texels.
     const TAME: bool;
@@ -473,11 +474,12 @@ enum Of {
 
 /// The levels and filters that eight lanes choose.
 struct Choices<E: Eight> {
-    /// For each lane, the level that the lane reads, or the larger level if the lane reads two levels.
+    /// For each lane, the level that the lane reads. If the lane reads two levels, this is the larger level.
     levels: E::Ints,
     /// Mask of the lanes that use linear filtering.
     linear: E::Ints,
-    /// Weight of the smaller of the two levels that the lane reads, or 0 if the lane reads only one level.
+    /// If the lane reads two levels, the weight of the smaller level. If the lane reads only one level, the weight is
+    /// 0.
     weights: E::Floats,
 }
 
@@ -486,7 +488,7 @@ impl<E: Eight> Choices<E> {
     #[inline(always)]
     fn new(wide: E, plan: &Plan, levels: usize, lods: &Words8, of: Of) -> Choices<E> {
         let sampler = &plan.sampler;
-        // An image that is read as rows has few levels, so the number is exact as a single.
+        // An image that is read as rows has few levels, so a single represents the number exactly.
         let (last, zero) = ((levels - 1) as f32, wide.floats(0.0));
         let lod = wide.add(wide.of_bits(wide.load(lods)), wide.floats(sampler.lod_bias));
         // Replace a NaN by 0.
@@ -511,7 +513,7 @@ impl<E: Eight> Choices<E> {
             (MipFilter::Nearest, _) | (MipFilter::Linear, Of::Bits) => {
                 let above = limited(wide.add(lod, wide.floats(0.5)), last + 1.0);
                 let whole = wide.to_ints(above);
-                // Compute the ceiling minus 1. For a whole number, the mask `exact` is all ones, which is -1.
+                // Compute the ceiling minus 1. If the number is whole, the mask `exact` is all ones, which is -1.
                 let exact = wide.equal(wide.to_floats(whole), above);
                 (wide.max_ints(wide.add_ints(whole, exact), wide.ints(0)), zero)
             }
@@ -520,8 +522,8 @@ impl<E: Eight> Choices<E> {
     }
 }
 
-/// Reads texels of the levels that lanes select, and mixes these texels. Returns the lanes that are too far away to be
-/// read as rows.
+/// Each lane selects levels. Reads texels of the selected levels and mixes these texels. Returns the lanes that are too
+/// far away from the origin to be read as rows.
 #[inline(always)]
 fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     wide: E,
@@ -539,8 +541,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     if let Some(choice) = fixed {
         return wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, values)).0;
     }
-    // The arrays have only as many elements as the group requires, because clearing a small array is faster than
-    // clearing a large one.
+    // The arrays have only as many elements as the group requires, because clearing fewer elements takes less time.
     match at.lod.len() {
         0..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
         3..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
@@ -548,7 +549,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     }
 }
 
-/// Implements [`leveled`] for a group of up to `M` vectors in which each lane selects its level.
+/// Implements [`leveled`] for a group of up to `M` vectors. Each lane selects its level.
 #[inline(always)]
 fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     wide: E,
@@ -632,7 +633,7 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
 /// The levels and filters that eight lanes have chosen.
 #[derive(Clone, Copy)]
 struct Chosen {
-    /// For each lane, the level that the lane reads, or the larger level if the lane reads two levels.
+    /// For each lane, the level that the lane reads. If the lane reads two levels, this is the larger level.
     levels: Words8,
     /// Set of the lanes that use linear filtering.
     linear: u32,
@@ -681,11 +682,12 @@ impl<const C: usize, const M: usize> Task for Mixing<'_, C, M> {
 }
 
 /// Size of an array with one element per level. An image that is read as rows has fewer levels than this number,
-/// because its sizes have fewer bits.
+/// because the image's sizes have fewer bits.
 const LEVELS: usize = 24;
 
-/// The task of reading one level with one filter, for all vectors that contain some of the lanes. The task returns the
-/// lanes that are too far away to be read as rows, and whether all values are finite and not negative.
+/// The task of reading one level with one filter. The task covers all vectors that contain some of the lanes. It
+/// returns the lanes that are too far away from the origin to be read as rows. It also returns whether all values are
+/// finite and not negative.
 struct OneLevel<'a, 'b, V, const C: usize> {
     grid: &'a Grid,
     level: &'a Level,
@@ -717,7 +719,7 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
         V::TAME || S::TAME && !reads_border(self.sampler, self.grid)
     }
 
-    /// Runs `work` on the texels of the level, in the form in which these texels are stored.
+    /// Runs `work` on the texels of the level in their stored form.
     #[inline(always)]
     fn with_stored<E: Eight>(self, wide: E, work: impl WithStored<V, C>) -> (u64, bool) {
         match (&self.level.texels, &self.grid.fractions) {
@@ -795,7 +797,7 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
     }
 }
 
-/// Returns the lanes of a vector that mix texels of several faces of a cube. Such lanes are read one by one.
+/// Returns the lanes of a vector that mix texels of several faces of a cube. The sampler reads these lanes one by one.
 #[inline(always)]
 fn at_edges<E: Eight>(wide: E, grid: &Grid, at: &Eights<'_>, number: usize) -> u32 {
     let mut outside = wide.ints(0);
@@ -832,7 +834,7 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for VolumeOf {
     }
 }
 
-/// Reads four texels per lane, converts them, and mixes them along s, then along t.
+/// Reads four texels per lane, converts the texels, and mixes the texels along s, then along t.
 #[inline(always)]
 fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     wide: E,
@@ -850,8 +852,8 @@ fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     mix(wide, tame, near.weights[1], low, high)
 }
 
-/// Converts two texels that are neighbours along s, and mixes them. This code is in a function, because the compiler
-/// does not always compile a closure for the level.
+/// Converts two texels that are neighbours along s, and mixes the two texels. This code is in a function, because the
+/// compiler does not always compile a closure for the level.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a part of `LinearOf`, inlined")]
 fn along_s<E: Eight, V: Convert<C>, const C: usize>(
@@ -869,7 +871,8 @@ fn along_s<E: Eight, V: Convert<C>, const C: usize>(
     mix(wide, tame, near.weights[0], low, high)
 }
 
-/// The work of a gather: returns the first components of the four texels that linear filtering would mix.
+/// The work of a gather. A gather returns the first components of the four texels of linear filtering, and does not mix
+/// them.
 struct GatherOf<'a>([&'a mut [Words8]; 4]);
 
 impl WithStored<Keep, 1> for GatherOf<'_> {
@@ -924,7 +927,7 @@ fn store<E: Eight, const C: usize>(
 /// Returns low * (1 - weight) + high * weight. For weight 0, the result has exactly the bits of `low`. For weight 1,
 /// the result has exactly the bits of `high`.
 ///
-/// `tame` means that all numbers are finite and not negative. In that case, the sum for weights 0 and 1 is exact
+/// `tame` means that all numbers are finite and not negative. If `tame` is set, the sum for weights 0 and 1 is exact
 /// without a correction, and the sum is never a NaN.
 #[inline(always)]
 fn mix<E: Eight, const C: usize>(

@@ -1,8 +1,9 @@
-//! Outstanding fills: rows for which every reader must see the fill value, although the value has not been stored yet.
+//! Outstanding fills. Every reader must see the fill value in the rows of an outstanding fill, although the value has
+//! not been stored yet.
 //!
-//! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access
+//! A driver clears whole surfaces, often several times before a reader accesses them. A fill is stored when an access
 //! reaches the filled rows, or when the owner of the view calls [`Vram::settle`]. If a later fill covers rows of an
-//! outstanding fill, these rows of the earlier fill are never stored.
+//! outstanding fill, the earlier fill of these rows is never stored.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ pub struct RowFill {
     pub rows: usize,
     /// The value, a little-endian word.
     pub value: u32,
-    /// The fill replaces these bits of each word by the bits of the value. The other bits are unchanged.
+    /// Bits of each word that the fill replaces by the bits of the value. Bits outside of the mask are unchanged.
     pub mask: u32,
 }
 
@@ -58,8 +59,8 @@ impl RowFill {
         RowFill { start: self.start + rows.start * self.pitch, rows: rows.len(), ..*self }
     }
 
-    /// Returns two fills: a fill of the rows before `rows`, and a fill of the rows after `rows`. A fill without rows is
-    /// omitted.
+    /// Returns two fills. The first has the rows of this fill before `rows`. The second has the rows of this fill after
+    /// `rows`. A fill without rows is omitted.
     fn others(&self, rows: &Range<usize>) -> impl Iterator<Item = RowFill> {
         let parts = [0..rows.start, rows.end..self.rows];
         let fill = *self;
@@ -71,7 +72,7 @@ impl RowFill {
         self.start..self.end().unwrap_or(self.start)
     }
 
-    /// Returns whether the rows of both fills begin and end in the same columns, and both fills have the same pitch.
+    /// Returns whether both fills have the same pitch and their rows begin and end in the same columns.
     fn has_columns_of(&self, other: &RowFill) -> bool {
         let apart = self.start.abs_diff(other.start);
         self.words == other.words && self.pitch == other.pitch && apart.is_multiple_of(self.pitch.max(1))
@@ -102,7 +103,7 @@ pub struct Fills {
     start: AtomicUsize,
     /// End of the range that contains all fills, or 0 if no fill is outstanding.
     end: AtomicUsize,
-    /// Number of calls of [`Fills::pause`] since the last fill was added.
+    /// Number of calls of [`Fills::pause`] after the last fill was added.
     pauses: AtomicU32,
     /// The fills, in no particular order. No two fills contain the same row.
     list: Mutex<Vec<RowFill>>,
@@ -121,12 +122,13 @@ impl Fills {
         range.start < self.end.load(Ordering::Acquire) && self.start.load(Ordering::Relaxed) < range.end
     }
 
-    /// Records the end of a submission. Returns how many submissions have ended since the last fill was added.
+    /// Records the end of a submission. Returns the number of submissions that have ended after the last fill was
+    /// added.
     pub fn pause(&self) -> u32 {
         self.pauses.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Drops all fills without storing them.
+    /// Drops all fills. The dropped fills are never stored.
     pub fn forget(&self) {
         self.replace(&mut self.list(), Vec::new());
     }
@@ -162,8 +164,8 @@ impl Fills {
         self.replace(&mut list, kept);
     }
 
-    /// Adds a fill, and drops those rows of earlier fills that the new fill covers. The fill must be in memory.
-    /// `memory` is the view without outstanding fills.
+    /// Adds a fill. Drops the rows of earlier fills that this fill covers. The fill must be in memory. `memory` is the
+    /// view without outstanding fills.
     pub(super) fn add(&self, memory: Vram<'_>, fill: RowFill) {
         let covered = fill.start..fill.start.saturating_add(fill.rows.saturating_mul(fill.pitch));
         let mut list = self.list();
@@ -192,15 +194,15 @@ impl Fills {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view with outstanding fills. A large [fill](Vram::fill) through this view or a copy of it is not
-    /// stored immediately. Such a fill is stored when an access through one of these views reaches the filled rows. The
-    /// owner of the view must call [`Vram::settle`] at the end.
+    /// Returns a view with outstanding fills. The returned view and its copies do not store a large [fill](Vram::fill)
+    /// immediately. A large fill is stored when an access through one of these views reaches the filled rows. The owner
+    /// of the view must call [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
 
-    /// Returns a view of the bytes as they are stored, without the outstanding fills. Before an access to a range
-    /// through this view, the caller must [settle](Vram::settle) the range.
+    /// Returns a view of the stored bytes, without the outstanding fills. Before an access to a range through the
+    /// returned view, the caller must [settle](Vram::settle) the range.
     pub fn as_stored(self) -> Vram<'a> {
         Vram { fills: None, ..self }
     }
@@ -224,8 +226,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Fills rows. Returns `false` and has no effect in three cases: the words are not aligned, some words are not in
-    /// memory, or rows overlap.
+    /// Fills rows. Returns `false` and has no effect in three cases. The words are not aligned. Some words are not in
+    /// memory. Rows overlap.
     pub fn fill(self, fill: &RowFill) -> bool {
         let Some(end) = fill.end() else { return false };
         let aligned = fill.rows <= 1 || fill.pitch.is_multiple_of(WORD);
@@ -257,7 +259,7 @@ mod tests {
     }
 
     fn random_fill(random: &mut Random) -> RowFill {
-        // The test uses only few combinations of columns and pitch, so that fills often have the same columns.
+        // The test uses only few combinations of columns and pitch. So two fills often have the same columns.
         let (words, pitch) = [(64, 256), (64, 256), (50, 256), (64, 512), (128, 512)][random.below(5)];
         let mask = [u32::MAX, u32::MAX, 0xff_ffff, 0xffff_ff00][random.below(4)];
         let start = random.below(150) * 256 + [0, 0, 0, 4][random.below(4)];

@@ -1,13 +1,13 @@
-//! Vectors of eight lanes, for code that is written explicitly with vectors. Such code performs many steps on few lanes
-//! and keeps its values in registers. If the code were loops over rows of sixteen lanes, the compiler would produce a
-//! mixture of single words and vectors (rustc 1.95).
+//! Vectors of eight lanes. Some code is written explicitly with these vectors. It performs many steps on few lanes, and
+//! its values stay in registers. From loops over rows of sixteen lanes, the compiler would produce a mixture of single
+//! words and vectors (rustc 1.95).
 
 use super::Wide;
 
 /// One word for each of eight lanes, in memory.
 pub type Words8 = [u32; 8];
 
-/// A level with vectors of eight lanes. A mask is a vector in which each word is all ones or all zeros.
+/// A level with vectors of eight lanes. A mask is a vector whose words are all ones or all zeros.
 pub trait Eight: Wide {
     /// A vector of eight singles.
     type Floats: Copy;
@@ -45,9 +45,9 @@ pub trait Eight: Wide {
     fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// a * b + c, rounded once. This operation is slow on a level without [`Wide::FUSED`].
     fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
-    /// The smaller operand, or b if one of them is a NaN.
+    /// The smaller operand. If a or b is a NaN, the result is b.
     fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// The larger operand, or b if one of them is a NaN.
+    /// The larger operand. If a or b is a NaN, the result is b.
     fn max(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// Mask of the lanes with a < b.
     fn less(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
@@ -84,9 +84,9 @@ pub trait Eight: Wide {
     fn shr(self, a: Self::Ints, count: u32) -> Self::Ints;
     /// a >> count, arithmetic, for counts below 32.
     fn sar(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// The word of a in the lanes of the mask, and the word of b in other lanes.
+    /// In lanes of the mask, the word of a. In all other lanes, the word of b.
     fn choose(self, mask: Self::Ints, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Returns the lanes whose word has its highest bit set.
+    /// Returns the set of lanes in which the highest bit of the word is set.
     fn lanes(self, a: Self::Ints) -> u32;
 
     /// Returns a set of lanes as a mask.
@@ -105,14 +105,14 @@ pub trait Eight: Wide {
         self.check_places(bytes.len().checked_sub(size_of::<u32>()), places);
         let mut words = [0; 8];
         for (word, place) in words.iter_mut().zip(self.store(places)) {
-            // SAFETY: `bytes` contains the four bytes from the offset on, and the load does not require alignment.
+            // SAFETY: `bytes` contains four bytes from the offset on. The load does not require alignment.
             let found = unsafe { bytes.as_ptr().add(place as usize).cast::<u32>().read_unaligned() };
             *word = u32::from_le(found);
         }
         self.load(&words)
     }
 
-    /// Returns the little-endian words at these offsets in bytes, and the words directly after them.
+    /// Returns two little-endian words per lane: the word at the offset in bytes, and the word directly after it.
     ///
     /// # Panics
     /// Panics if a word is not inside the bytes.
@@ -122,8 +122,8 @@ pub trait Eight: Wide {
         [self.words_at(bytes, places), self.words_at(bytes, behind)]
     }
 
-    /// Returns the results of [`Eight::pairs_at`] for two offsets per lane. The function is fast if the distance
-    /// between the two offsets is the same in all lanes, which is the usual case.
+    /// Returns the results of [`Eight::pairs_at`] for two offsets per lane. Usually the distance between the two
+    /// offsets is the same in all lanes. The function is fast in this case.
     ///
     /// # Panics
     /// Panics if a word is not inside the bytes.
@@ -138,8 +138,8 @@ pub trait Eight: Wide {
         self.and(self.shr(words, 8 * (byte & 3)), self.ints(0xff))
     }
 
-    /// Returns the texels at these offsets in bytes, as one vector per component. Each offset must be a multiple of 16.
-    /// An offset past the last texel reads the last texel.
+    /// Returns the texels at these offsets in bytes. The result has one vector per component. Each offset must be a
+    /// multiple of 16. An offset past the last texel reads the last texel.
     ///
     /// # Panics
     /// Panics if the list is empty.
@@ -189,7 +189,7 @@ pub trait Eight: Wide {
     #[inline(always)]
     fn check_places(self, last: Option<usize>, places: Self::Ints) {
         let last = last.map_or(-1, |last| i32::try_from(last).unwrap_or(i32::MAX));
-        // As an unsigned number, an offset with its sign bit set is larger than all valid offsets.
+        // An offset whose sign bit is set is, as an unsigned number, larger than all valid offsets.
         let beyond = self.or(self.greater_ints(places, self.ints(last)), places);
         assert!(self.lanes(beyond) == 0, "each offset is inside the bytes");
     }
@@ -210,7 +210,7 @@ macro_rules! by_lane {
     };
 }
 
-/// Returns a word of ones for `true`, and 0 for `false`.
+/// Returns a word in which all bits are set for `true`, and 0 for `false`.
 #[inline(always)]
 fn mask(yes: bool) -> u32 {
     if yes { u32::MAX } else { 0 }
@@ -301,7 +301,7 @@ mod avx2 {
     use super::super::{Avx2, prefetch};
     use super::{Eight, Words8};
 
-    /// Distance, in words, from the texels of a group to the texels that are prefetched for a later group. The distance
+    /// Distance, in words, from the texels of the current group to the prefetched texels of a later group. The distance
     /// is the size of the texels of 64 lanes.
     const AHEAD: usize = 64 * 4;
 
@@ -387,9 +387,9 @@ mod avx2 {
             let [first, second] = places;
             self.check_places(bytes.len().checked_sub(8), first);
             self.check_places(bytes.len().checked_sub(8), second);
-            // SAFETY: the processor has AVX2, and `bytes` contains eight bytes from each offset on. If the distance
-            // between the two offsets is the same in all lanes, each second offset is the first offset plus this
-            // distance.
+            // SAFETY: the processor has AVX2, and `bytes` contains eight bytes from each offset on. Suppose that the
+            // distance between the two offsets is the same in all lanes. Each second offset is then the first offset
+            // plus this distance.
             unsafe {
                 let distance = _mm256_sub_epi32(second, first);
                 let of_first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(distance));
@@ -431,9 +431,9 @@ mod avx2 {
             unsafe { by_component([of_two::<0>(&at), of_two::<1>(&at), of_two::<2>(&at), of_two::<3>(&at)]) }
         }
 
-        /// Mixes the texels of two lanes in one vector. Then moves the values of all lanes for the same component into
-        /// one vector. In this order, eight moves are sufficient. If the code moved texels before it mixes them, 32
-        /// moves would be necessary, and the texels of all lanes would have to be in registers at the same time.
+        /// Mixes the texels of two lanes in one vector. Then moves the values of one component for all lanes into one
+        /// vector. This order requires eight moves. With moves before mixing, 32 moves would be necessary, and the
+        /// texels of all lanes would have to be in registers at the same time.
         #[inline(always)]
         fn mean_at(
             self,
@@ -460,7 +460,7 @@ mod avx2 {
             if self.lanes(same) == 0xff && has_distances(texels) {
                 // SAFETY: vectors of this type exist only in code for AVX2.
                 let row = unsafe { _mm_cvtsi128_si32(first) } as isize;
-                // The distances from the first texel to the other three texels are the same in all lanes. With this
+                // In all lanes, the other three texels have the same distances from the first texel. With this
                 // shortcut, enlarging a picture takes 15 % less time.
                 let corners = [
                     at,
@@ -480,7 +480,7 @@ mod avx2 {
     /// Returns the means of the texels of eight lanes, as [`Eight::mean_at`] does.
     ///
     /// # Safety
-    /// It must be possible to read four words from each address.
+    /// The four words at each address must be valid for reads.
     #[inline(always)]
     unsafe fn mean_of(wide: Avx2, corners: &[[*const f32; 8]; 4], weights: [__m256; 2]) -> [__m256i; 4] {
         let one = wide.floats(1.0);
@@ -529,7 +529,7 @@ mod avx2 {
         places_of(places).map(|place| texels.as_ptr().wrapping_byte_add(place).cast())
     }
 
-    /// Returns the first offset if the offset of each lane is `step` bytes after the offset of the lane before it.
+    /// If the offset of each lane is `step` bytes after the offset of the preceding lane, returns the first offset.
     #[inline(always)]
     fn first_of(places: __m256i, step: i32) -> Option<usize> {
         // SAFETY: a vector of this type exists only in code for AVX2.
@@ -546,7 +546,7 @@ mod avx2 {
     /// Returns the components of eight contiguous texels.
     ///
     /// # Safety
-    /// The processor must have AVX2, and it must be possible to read the texels from the address.
+    /// The processor must have AVX2. The texels at the address must be valid for reads.
     #[inline(always)]
     unsafe fn consecutive(texels: *const f32) -> [__m256i; 4] {
         // The next group often reads the texels directly after the texels of this group.

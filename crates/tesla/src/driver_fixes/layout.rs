@@ -10,9 +10,9 @@
 //! | folded into another instruction, within the arguments | an argument |
 //! | all others, for example stores, locks, and operands with an address register | a variable |
 //!
-//! If the bits of an operand fit several addresses, the fix chooses an argument, unless the program stores to a
-//! variable at one of the addresses. [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) reports such an
-//! operand.
+//! The bits of an operand may fit several addresses. If the program stores to a variable at one of these addresses, the
+//! fix chooses the variable. Otherwise, it chooses an argument.
+//! [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) reports every operand with several addresses.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -33,8 +33,8 @@ pub(super) const HEADER: i32 = 0x14;
 pub(super) enum Meaning {
     /// A word that the hardware or the driver writes.
     Header,
-    /// An argument whose load is folded into another instruction, at byte `at` of the arguments. `sure` means that no
-    /// other address fits the bits of the operand.
+    /// An argument at byte `at` of the arguments. The compiler folds the load of the argument into another instruction.
+    /// `sure` means that the bits of the operand fit only this address.
     Argument { at: i32, access: Access, sure: bool },
     /// An argument that is loaded in the form of a shader's input. `number` is the argument's offset divided by the
     /// argument's size.
@@ -42,7 +42,7 @@ pub(super) enum Meaning {
     /// An argument that the program reads with an index. The fix does not change the address, because the compiler
     /// encodes this address correctly.
     Indexed,
-    /// A variable, at byte `at` after the arguments. `sure` means that no other address fits the bits of the operand.
+    /// A variable at byte `at` after the arguments. `sure` means that the bits of the operand fit only this address.
     Variable { at: i32, access: Access, sure: bool },
 }
 
@@ -76,8 +76,8 @@ impl<'a> SharedLayout<'a> {
             loaded: HashSet::new(),
             pointers: HashSet::new(),
         };
-        // For each register, the immediate that an addition has added to compute the present value of the register, if
-        // any.
+        // An entry for each register. If an addition of an immediate computed the present value of the register, the
+        // entry is the immediate.
         let mut added: [Option<i32>; 256] = [None; 256];
         for (place, inst) in insts(code) {
             let offset = match (inst.op, inst.src) {
@@ -151,7 +151,7 @@ impl<'a> SharedLayout<'a> {
         beyond.retain(is_variable);
         let adds = matches!(inst.op, Op::Arith(Arith::Add { .. }));
         let is_address = adds && matches!(inst.dst, Dst::R32(to) if becomes_address(self.code, place, to));
-        // The offsets of the grid are the last arguments, and the compiler uses these offsets only in additions.
+        // The offsets of the grid are the last arguments. The compiler uses the offsets only in additions.
         let is_offset =
             |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
         if is_address && !within.is_empty() {
@@ -182,9 +182,9 @@ pub(super) fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
     code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?)))
 }
 
-/// Returns whether a value that an instruction writes to a register becomes an address of g[] or s[]. The search
-/// follows additions and copies of the value from the instruction to the end of the program, and then once from the
-/// start of the program to the instruction.
+/// An instruction writes a value to a register. Returns whether the value becomes an address of g[] or s[]. The search
+/// follows additions and copies of the value. It covers the code from the instruction to the end of the program, and
+/// then the code from the start of the program to the instruction.
 fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     let mut holders = vec![register];
     let words = code.words().len();
@@ -211,8 +211,8 @@ fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     false
 }
 
-/// Returns whether an instruction adds to a value that derives from the number of the block. The compiler computes the
-/// first work-item of a block from this number, and adds the offset of the grid to the result.
+/// Returns whether an instruction adds to a value that derives from the number of the block. From the block number, the
+/// compiler computes the first work-item of the block. It then adds the offset of the grid.
 fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
     let mut holders: HashSet<u8> = HashSet::new();
     let holds = |holders: &HashSet<u8>, operand: &Operand| match operand {
@@ -252,7 +252,7 @@ fn is_input(inst: &Inst) -> bool {
         && mem.is_some_and(|mem| mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment)
 }
 
-/// For an argument that is loaded in the form of a shader's input, returns the argument's offset divided by the
+/// The instruction loads an argument in the form of a shader's input. Returns the argument's offset divided by the
 /// argument's size. `srcAddr16` writes the lowest 15 bits of this quotient. Bits 5 and 6 overlap the type, and the form
 /// has no field for the bits above bit 6.
 fn input_number(code: &Code, place: usize) -> i32 {
@@ -287,7 +287,7 @@ fn folded_access(inst: &Inst, mem: &Mem) -> Access {
     }
 }
 
-/// Returns the offsets that the compiler would encode with the bits of this operand, in ascending order.
+/// Returns, in ascending order, all offsets that the compiler encodes with the bits of this operand.
 fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
     let low = mem.offset / mem.access.bytes() as i32;
     let (meant, written) = (mode(access), mode(mem.access));
@@ -296,7 +296,7 @@ fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
     high.map(|bits| (low + 32 * bits) * access.bytes() as i32).collect()
 }
 
-/// Returns those operands of an instruction that are in s[], each with its index among the sources.
+/// Returns the operands of an instruction that are in s[]. Each operand has its index among the sources.
 pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clone + use<> {
     let of = |(number, operand): (usize, &Operand)| Some((number, *operand.mem()?));
     let all: Vec<(usize, Mem)> = inst.src.iter().enumerate().filter_map(of).collect();
@@ -304,7 +304,7 @@ pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clon
 }
 
 /// Returns whether the words encode a load of a 32-bit attribute with an address register. Only vertex programs have
-/// this load. In a compute program, the compiler uses such words for the load of an argument with an index (F5).
+/// this load. In a compute program, the compiler encodes the indexed load of an argument with these words (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {

@@ -1,4 +1,5 @@
-//! Values of 8, 16 and 64 bits in instructions whose half-register fields hold the numbers of full registers.
+//! Values of 8, 16 and 64 bits in instructions with half-register fields. The compiler writes the numbers of full
+//! registers to these fields.
 
 use crate::arith::Arith;
 use crate::code::Code;
@@ -29,8 +30,8 @@ pub(super) fn half_numbers(code: &Code, place: usize, inst: &Inst) -> HalfNumber
     }
 }
 
-/// Reads the numbers in half-register fields as numbers of 32-bit registers. Replaces each of these operands by the
-/// lower half of its 32-bit register.
+/// The compiler writes numbers of 32-bit registers to half-register fields. Replaces each of these operands by the
+/// lower half of the 32-bit register.
 pub(super) fn take_registers(inst: &mut Inst) {
     let lower = |half: Half| Half(half.0.wrapping_mul(2));
     for operand in &mut inst.src {
@@ -49,9 +50,9 @@ pub(super) fn is_short_product(inst: &Inst) -> bool {
     matches!(product, Product::Bits16 { .. })
 }
 
-/// Returns the 32-bit destination register of a conversion with which the compiler intends to drop upper bits (F10).
-/// The chip's conversion saturates instead. The instruction that later reads the register uses only the lower bits of
-/// the register.
+/// Some conversions saturate, but the compiler intends them to drop upper bits (F10). Returns the 32-bit destination
+/// register of such a conversion. An instruction that later reads the register uses only the lower bits of the
+/// register.
 pub(super) fn truncates(inst: &Inst) -> Option<u8> {
     let Op::Arith(Arith::I2I { to, from, .. }) = inst.op else { return None };
     let Dst::R16(Half(register)) = inst.dst else { return None };
@@ -99,9 +100,9 @@ fn is_of_16_bits(inst: &Inst) -> bool {
 }
 
 /// Returns whether the compiler means a 64-bit operation by a 16-bit instruction (F17). `emitSET` and `emitShift` have
-/// no form for 64 bits. Both functions write the number of the first register of each register pair to a field for a
-/// half register. If an operand really is a 16-bit value, the operand comes from an instruction for which
-/// [`has_small_values`] is true. So this function looks for such an instruction.
+/// no form for 64 bits. For each register pair, both functions write the number of the pair's first register to a field
+/// for a half register. A real 16-bit operand comes from an instruction for which [`has_small_values`] is true. So
+/// `is_long` looks for such an instruction.
 fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     let is_pair = |operand: &Operand| {
         let Operand::R16(Half(number)) = *operand else { return false };
@@ -119,9 +120,9 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
 }
 
-/// Changes a 16-bit instruction that stands for a 64-bit operation (F17). The new instruction operates on the lower 32
-/// bits. For 64-bit additions, the compiler itself adds only the lower 32 bits. The words of a comparison do not show
-/// whether the comparison is signed, so the new comparison is signed.
+/// Changes a 16-bit instruction that the compiler means as a 64-bit operation (F17). The new instruction operates on
+/// the lower 32 bits. For 64-bit additions, the compiler also computes only the lower 32 bits. The words of a
+/// comparison do not show whether the comparison is signed. So the new comparison is signed.
 pub(super) fn take_lower_words(inst: &mut Inst) {
     for operand in &mut inst.src {
         if let Operand::R16(Half(register)) = *operand {
@@ -139,9 +140,9 @@ pub(super) fn take_lower_words(inst: &mut Inst) {
 }
 
 /// Returns whether a product multiplies 16-bit values of OpenCL C (F6), and is not a part of a 32-bit product. The
-/// compiler splits a 32-bit product into products of halves. The compiler adds the two products that have one upper
-/// half as a factor, shifts this sum left by 16 bits, and adds the product of the lower halves. To compute the upper
-/// word of the product, the compiler adds the product of the upper halves with a carry.
+/// compiler splits a 32-bit product into products of halves. Two of these products multiply an upper half by a lower
+/// half. The compiler adds these two products, shifts the sum left by 16 bits, and adds the product of the lower
+/// halves. To compute the upper word of the product, the compiler adds the product of the upper halves with a carry.
 pub(super) fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
     let by_16 = |inst: &Inst| {
         matches!(inst.op, Op::Arith(Arith::Shl { .. } | Arith::Shr { .. }))

@@ -14,9 +14,9 @@ pub(super) enum Key {
     Block,
     /// Both sides of a branch after the block.
     Divides,
-    /// The side of the lanes that take the branch after the block, if all lanes take the branch.
+    /// All lanes take the branch after the block. The events are those of the side of these lanes.
     Jumps,
-    /// The side of the lanes that do not take the branch after the block, if no lane takes the branch.
+    /// No lane takes the branch after the block. The events are those of the side after the branch.
     Falls,
 }
 
@@ -43,7 +43,7 @@ impl Lowered {
         }
     }
 
-    /// Reports the sides of a branch in the order in which they run, with the lanes of each side.
+    /// Reports the sides of a branch in the order in which the sides run. Each side has the set of its lanes.
     pub(super) fn announce_sides<O: Observer>(&self, sides: [(Side, u32); 2], observer: &mut O) {
         let [(first, goes), (second, waits)] = sides;
         let lanes = [goes, waits].map(|side| Mask(side.into()));

@@ -1,6 +1,6 @@
-//! Operations that do not consist of a single lane function over words. These operations handle predicates, address and
-//! condition registers, and values of s[] at an address that is the same for all lanes. A general operation executes
-//! any arithmetic instruction.
+//! Operations that do not consist of a single lane function over words. Some of these operations handle predicates,
+//! address registers or condition registers. Others read s[] at an address that is the same for all lanes. A general
+//! operation executes any arithmetic instruction.
 
 use reconverge_simt::wide::{Table, Wide};
 
@@ -24,8 +24,8 @@ pub(super) static CONDITIONS: [Table; 32] = {
     tables
 };
 
-/// Sets [`PREDICATED`] to the active lanes whose `$c` satisfies the condition with code `number`. In each quad, keeps
-/// only the lanes whose bits are set in `shift[0]`. (2.2, 3.4)
+/// Sets [`PREDICATED`] to the active lanes whose `$c` satisfies the condition with code `number`. In each quad, removes
+/// the lanes whose bits are clear in `shift[0]`. (2.2, 3.4)
 pub(super) struct Predicate;
 
 impl Body for Predicate {
@@ -38,8 +38,8 @@ impl Body for Predicate {
     }
 }
 
-/// Sets a row to the value of s[] at an address that is the same for all lanes. The value has `shift[0]` bytes at byte
-/// address `number`, and is signed if `narrow[0]` is set.
+/// Reads s[] at one address for all lanes, and sets a row to the value. The value has `shift[0]` bytes at byte address
+/// `number`. It is signed if `narrow[0]` is set.
 pub(super) struct SharedWord;
 
 impl Body for SharedWord {
@@ -60,8 +60,8 @@ impl Body for SharedWord {
     }
 }
 
-/// Sets a row to the flags of a vote: whether the condition holds in all active lanes (`number` is 1), or in any active
-/// lane. (6.10)
+/// Sets a row to the flags of a vote. If `number` is 1, the condition must be true in all active lanes. Otherwise, it
+/// must be true in any active lane. (6.10)
 pub(super) struct Vote;
 
 impl Body for Vote {
@@ -101,7 +101,7 @@ impl Body for ToC {
     }
 }
 
-/// Sets a row to the `$a` register with number `number`. (4: mov $r $a)
+/// Copies a register `$a` to a row. `number` is the number of the register. (4: mov $r $a)
 pub(super) struct FromA;
 
 impl Body for FromA {
@@ -115,7 +115,7 @@ impl Body for FromA {
     }
 }
 
-/// Sets the `$a` register with number `number` to the low half of a row. (4: shl $a, add $a)
+/// Copies the low half of a row to a register `$a`. `number` is the number of the register. (4: shl $a, add $a)
 pub(super) struct ToA;
 
 impl Body for ToA {

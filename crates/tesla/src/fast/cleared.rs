@@ -1,9 +1,9 @@
-//! The registers that the start of a warp sets to zero. The memory of these registers may still hold values of an
-//! earlier warp of the program.
+//! The registers that the start of a warp sets to zero. The memory of these registers may still contain values of a
+//! warp that ran earlier.
 //!
-//! A register that no instruction writes is zero already. The start of a warp also does not clear a register that all
-//! lanes write before any lane reads the register. The search for such registers covers the instructions before the
-//! first branch or join.
+//! If no instruction writes a register, the register is already zero. If all lanes write a register before any lane
+//! reads it, the start of a warp does not clear this register. The search for such registers covers the instructions
+//! before the first branch or join.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::uses::{Place, accesses};
 /// The registers to clear for a warp.
 #[derive(Clone, Debug)]
 pub(super) struct Cleared {
-    /// Two lists: the registers to clear for a warp in which all lanes run, and the registers to clear for any other
-    /// warp. `None` means all registers.
+    /// The registers to clear. The first list is for a warp in which all lanes run, and the second list is for any
+    /// other warp. `None` means all registers.
     registers: Option<[Vec<u8>; 2]>,
 }
 
@@ -37,8 +37,8 @@ impl Cleared {
     }
 }
 
-/// Returns the registers that all lanes write before any lane reads them. The search covers only instructions before
-/// the first branch or join, and only writes of whole registers.
+/// Returns the registers that all lanes write before any lane reads the register. The search covers only instructions
+/// before the first branch or join. Only writes of whole registers count.
 fn written_first(context: &Context) -> BTreeSet<u8> {
     let (mut fresh, mut read) = (BTreeSet::new(), BTreeSet::new());
     let mut pc = context.code.base();
@@ -53,8 +53,8 @@ fn written_first(context: &Context) -> BTreeSet<u8> {
                 Place::R(register) if !of.conditional && !read.contains(&register) => {
                     fresh.insert(register);
                 }
-                // The register keeps part of its value: the other half, or the value in some lanes. So the register
-                // counts as read.
+                // After this write, the register keeps a part of its value: the other half, or the value in some lanes.
+                // So the register counts as read.
                 _ => read.extend(register(place)),
             }
         }

@@ -1,4 +1,5 @@
-//! The position of a warp in the lowered program: the current block, the flow between blocks, and the counts of blocks.
+//! The position of a warp in the lowered program. A cursor has the current block, controls the flow between blocks, and
+//! counts blocks.
 //!
 //! ```text
 //!            +-- Step::Block: the next block, for the same lanes
@@ -28,13 +29,12 @@ use crate::flow::{
 use crate::state::Parts;
 use crate::turns::Warps;
 
-/// The barriers of a block of threads, and the warp that arrives at these barriers.
+/// A warp, and the barriers at which this warp arrives.
 pub(super) struct Arrivals<'a> {
     pub(super) barriers: &'a mut Barriers,
     /// The number of the warp.
     pub(super) warp: usize,
-    /// Whether the warp waits at a barrier. A waiting warp runs no further instruction until the block selects the warp
-    /// again.
+    /// Whether the warp waits at a barrier. A waiting warp does not run until the block selects the warp again.
     pub(super) waits: bool,
 }
 
@@ -46,8 +46,8 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) lanes: &'a mut Lanes<'w>,
     pub(super) memory: &'a mut dyn Reach,
     pub(super) barriers: Arrivals<'a>,
-    /// The flow state. Within a chain of blocks, the flow state still has the program counter and the active lanes of
-    /// the start of the chain.
+    /// The flow state. Within a chain of blocks, the flow state is not updated: it has the program counter and the
+    /// active lanes of the chain's start.
     pub(super) flow: &'a mut Flow,
     pub(super) statistics: &'a mut Statistics,
     /// Number of complete runs of each block.
@@ -55,8 +55,8 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) observer: &'a mut O,
     /// All warps of the block, if the engine may switch to another warp.
     pub(super) warps: Option<Warps>,
-    /// Number of instructions that the warp may attempt before the next switch (`most`), and how many of these
-    /// instructions remain (`budget`).
+    /// Number of instructions that the warp may attempt before the next switch (`most`), and the number that remains
+    /// (`budget`).
     pub(super) most: u32,
     pub(super) budget: u32,
     /// The value of `budget` when the instructions of the active lanes were last counted.
@@ -67,8 +67,8 @@ pub(super) struct Cursor<'a, 'w, O> {
     pub(super) block: u32,
     /// The lanes that most recently arrived at a block, before the join of the block.
     pub(super) arrived: Mask,
-    /// For reports of paths: the value of `budget` at the latest report, and the number of blocks since that report
-    /// (`chained`).
+    /// For reports of paths. `announced` is the value of `budget` at the latest report. `chained` is the number of
+    /// blocks since that report.
     pub(super) announced: u32,
     pub(super) chained: u32,
 }
@@ -93,8 +93,8 @@ pub(super) struct Position {
     pub(super) first: u32,
     /// The lanes that arrived at the join of the instruction, if the join has been executed.
     pub(super) joined: Option<Mask>,
-    /// Whether the warp has executed the block from this instruction up to the load or store at the block's end, but
-    /// some lane cannot execute that load or store.
+    /// Whether some lane cannot execute the load or store at the block's end. The warp has then executed the block from
+    /// this instruction up to that load or store.
     pub(super) refused: bool,
 }
 
@@ -111,8 +111,8 @@ pub(super) enum Step<'a> {
     Block(u32),
     /// The lanes diverge. Run both sides of the branch up to their join.
     Diamond { diamond: &'a Diamond, taken: u32 },
-    /// The flow state determines the next block. `taken` are the lanes whose predicate holds, if the block's last
-    /// instruction has a predicate.
+    /// The flow state determines the next block. If the block's last instruction has a predicate, `taken` are the lanes
+    /// whose predicate is true.
     Exit { taken: u32 },
 }
 
@@ -136,8 +136,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         let place = self.flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
         self.block = self.lowered.starts.get(place).copied().unwrap_or(NONE);
         if self.block == NONE {
-            // This case is rare: the address is in the middle of a block. Either an indirect branch goes to such an
-            // address, or the warp has stopped there because the budget was used up.
+            // This case is rare: the address is in the middle of a block. Either an indirect branch goes to this
+            // address, or the budget was used up and the warp stopped at this address.
             let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
                 return Err(Halt::Unknown);
             };
@@ -164,11 +164,11 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(Entered::Block)
     }
 
-    /// Executes a block for the active lanes. If some lane cannot execute the load or store at the end of the block,
-    /// returns `false` and counts nothing.
+    /// Executes a block for the active lanes. Returns `false` and counts nothing if some lane cannot execute the load
+    /// or store at the end of the block.
     #[inline(always)]
     pub(super) fn run_block(&mut self, number: u32, block: &Block) -> bool {
-        // SAFETY: these are the operations of a block.
+        // SAFETY: the range consists of the operations of a block.
         unsafe { self.execute(block.start, block.end) };
         if !self.access(block) {
             return false;
@@ -198,8 +198,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         Ok(())
     }
 
-    /// Enters the next block of this warp. If this warp waits or has ended, enters the next block of the next warp that
-    /// can run.
+    /// Enters the next block of this warp. If this warp waits or has ended, switches to the next warp that can run, and
+    /// enters the next block of that warp.
     pub(super) fn enter_next(&mut self) -> Result<(), Halt> {
         loop {
             match self.enter_path() {
@@ -209,9 +209,9 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         }
     }
 
-    /// Switches to the next warp that can run, after the current warp has ended or waits at a barrier. Returns `false`
-    /// if this function has not switched to another warp. The caller then returns to the block of warps, which selects
-    /// the next warp.
+    /// The current warp has ended or waits at a barrier. Switches to the next warp that can run. Returns `false` if
+    /// there was no switch. After `false`, the caller returns to the block of warps, and this block selects the next
+    /// warp.
     pub(super) fn pass_turn(&mut self) -> bool {
         let Some(remaining) = self.may_pass() else { return false };
         let Arrivals { barriers, warp, .. } = &mut self.barriers;
@@ -232,7 +232,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         true
     }
 
-    /// If the engine may switch to another warp, returns the number of instructions that the block may still issue.
+    /// Returns the number of instructions that the block may still issue. Returns `None` if the engine must not switch
+    /// to another warp.
     fn may_pass(&self) -> Option<u64> {
         let warps = self.warps.as_ref().filter(|warps| warps.passes > 0 && self.budget > 0)?;
         let issued = self.statistics.instructions;
@@ -254,7 +255,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     fn change_warp(&mut self, next: usize) {
         let Some(warps) = &mut self.warps else { return };
         (self.barriers.warp, self.barriers.waits) = (next, false);
-        // SAFETY: from here on, the cursor and its lanes refer to this warp and no longer to the previous warp.
+        // SAFETY: from this call on, the cursor and its lanes refer to this warp, and no longer refer to the previous
+        // warp.
         let Parts { flow, rows, a, c, inputs, outputs, .. } = unsafe { warps.warp(next) }.parts();
         // SAFETY: all warps of a block have rows of the same layout.
         unsafe { self.lanes.change((rows, a, c), (inputs, outputs), (next as u32, flow.dead().0 as u32)) };
@@ -274,10 +276,10 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     }
 
     /// Executes the `bar` at the end of `block`. The `bar` both arrives and waits. After the `bar`, the warp continues
-    /// at `node`. For each warp that waits after this function, `waiting` holds the active lanes and the node at which
-    /// the warp continues. If this warp does not have to wait, returns `node`. If `waiting` has an entry for the next
-    /// warp and the next warp can run, switches to the next warp and returns the node of that entry. Otherwise, returns
-    /// `None`, and the caller must [enter the next block](Self::enter_next).
+    /// at `node`. `waiting` has an entry for each warp that waits after this call: the active lanes, and the node at
+    /// which the warp continues. If this warp does not have to wait, returns `node`. Otherwise, if `waiting` has an
+    /// entry for the next warp and the next warp can run, switches to the next warp and returns the node of the entry.
+    /// In all other cases, returns `None`, and the caller must [enter the next block](Self::enter_next).
     pub(super) fn wait_at_barrier(
         &mut self,
         block: &Block,
@@ -305,7 +307,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         // The barrier has released the next warp.
         let remaining = self.may_pass()?;
         self.switch(next, remaining);
-        // The row of active lanes stays as it is, because the row has not changed since the warp began to wait.
+        // This code does not update the row of active lanes, because the row has not changed since the warp began to
+        // wait.
         self.lanes.sets[ACTIVE] = active;
         (self.active, self.arrived) = (active, Mask(active.into()));
         self.counted = self.budget;
@@ -319,22 +322,22 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         state.room = self.flow.room() as u32;
     }
 
-    /// Adds the counts of compiled code to the statistics, and copies the budget and the active lanes of compiled code
-    /// to this cursor.
+    /// Adds the counts of compiled code to the statistics. Copies the budget and the active lanes of compiled code to
+    /// this cursor.
     pub(super) fn take_counts(&mut self, state: &mut State) {
         self.budget = state.budget as u32;
         let tried = std::mem::replace(&mut state.given, self.budget.into()) - u64::from(self.budget);
         self.statistics.instructions += tried - u64::from(take(&mut state.arrivals));
         self.statistics.lane_instructions += take(&mut state.lane_instructions);
-        // Because of this branch, the compiler does not load both counts with one wide load. Such a load would wait
-        // until the separate stores of the two counts are complete. This wait took a fifth of the time of this function
+        // This branch prevents the compiler from loading both counts with one wide load. A wide load would wait until
+        // the separate stores of the two counts are complete. The wait took a fifth of the time of this function
         // (measured with the kernel `reduce` on an AMD EPYC).
         if state.divergent != 0 {
             self.statistics.divergent_branches += take(&mut state.divergent);
         }
         self.counted = self.budget;
         if state.active != u64::from(self.active) {
-            // Some lanes have left the code by `break` or `ret`, and other lanes have continued. In the row of the
+            // Some lanes have left the code by `break` or `ret`. All other lanes have continued. In the row of the
             // active lanes, the code has cleared the bits of the lanes that left.
             let [broke, returned] = take(&mut state.gone).map(Mask);
             self.flow.stay(Mask(state.active), broke, returned);
@@ -364,7 +367,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
                     _ => Step::Exit { taken },
                 },
             },
-            // If no lane leaves its loop or function, the flow state does not change.
+            // If no lane leaves the loop or function, the flow state does not change.
             Last::Break { guard } | Last::Ret { guard } => match self.executing(wide, guard) {
                 0 => Step::to(block.fall, 0),
                 taken => Step::Exit { taken },
@@ -388,8 +391,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         }
     }
 
-    /// Updates the flow state after a block: executes the last instruction, if this instruction is control flow, and
-    /// executes the exit, if any.
+    /// Updates the flow state after a block. If the last instruction is control flow, executes this instruction. If the
+    /// block has an exit, executes the exit.
     #[inline(always)]
     pub(super) fn leave(&mut self, block: &Block, taken: u32) -> Result<(), Fault> {
         let Cursor { flow, observer, barriers, .. } = self;
@@ -432,9 +435,9 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.flow.meet(diamond.join, Mask(last.into()))
     }
 
-    /// Runs the two sides of a branch that divides the active lanes, one side after the other. Afterwards, the lanes of
-    /// the second side are the active lanes. Adds the instructions of both sides to the statistics, but does not change
-    /// the budget and does not report events.
+    /// Runs the two sides of a branch that divides the active lanes. The second side runs after the first side. After
+    /// this call, the lanes of the second side are the active lanes. Adds the instructions of both sides to the
+    /// statistics, but does not change the budget and does not report events.
     #[inline(always)]
     pub(super) fn run_both_sides(&mut self, diamond: &Diamond, taken: u32) {
         let [(first, goes), (second, waits)] = diamond.order(taken, self.active & !taken);
@@ -453,7 +456,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     #[inline(always)]
     pub(super) fn run_side(&mut self, side: Side) -> u32 {
         let Some(block) = self.lowered.blocks.get(side.block as usize) else { return 0 };
-        // SAFETY: the block exists, and `side.block` is its number.
+        // SAFETY: `side.block` is the number of an existing block.
         unsafe { self.execute_block(side.block, block) };
         block.size
     }
@@ -468,7 +471,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         });
     }
 
-    /// Runs the code after a `joinat`: a branch, its sides and their join. The flow state does not change.
+    /// Runs the code after a `joinat`: a branch, the two sides of the branch, and the join. The flow state does not
+    /// change.
     #[inline(always)]
     pub(super) fn run_conditional<W: Wide>(&mut self, wide: W, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = conditional;
@@ -539,8 +543,8 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.active & wide.select(&test.table, self.lanes.c(test.c)) as u32
     }
 
-    /// Executes the load or store at the end of a block, if any, and the operations on the loaded values. Returns
-    /// `false` if some lane cannot execute the load or store.
+    /// Executes the load or store at the end of a block, if any. Then executes the operations on the loaded values.
+    /// Returns `false` if some lane cannot execute the load or store.
     #[inline(always)]
     pub(super) fn access(&mut self, block: &Block) -> bool {
         let Last::Memory(number) = block.last else { return true };
@@ -548,14 +552,14 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         // SAFETY: transfers were lowered for the level on which `Fast` runs.
         let moved = unsafe { (transfer.mover)(self.lanes, self.memory, transfer) };
         if moved {
-            // SAFETY: lowering created these operations for this load or store.
+            // SAFETY: when lowering created this load or store, it also created these operations.
             unsafe { self.execute(after.start, after.end) };
         }
         moved
     }
 
-    /// Executes a block without load or store for lanes that are already activated, and counts this run of the block.
-    /// Does not report events.
+    /// Executes a block without load or store for lanes that are already activated. Counts this run of the block. Does
+    /// not report events.
     ///
     /// # Safety
     /// The block belongs to the lowered program and has this number.
@@ -574,7 +578,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     /// The lowered program has a block with this number.
     #[inline(always)]
     pub(super) unsafe fn count_block(&mut self, number: u32) {
-        // SAFETY: a block has this number, and `run_blocks` checks that each block has a count.
+        // SAFETY: `number` is the number of a block. `run_blocks` checks that each block has a count.
         unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
     }
 
@@ -593,7 +597,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
     /// The lowered program has the operations from `start` to `end`.
     #[inline(always)]
     pub(super) unsafe fn execute(&mut self, start: u32, end: u32) {
-        // SAFETY: the caller guarantees that these operations exist.
+        // SAFETY: the caller guarantees that the operations from `start` to `end` exist.
         let operations = unsafe { self.lowered.operations.get_unchecked(start as usize..end as usize) };
         for (handler, operation) in operations {
             // SAFETY: operations were lowered for the level on which `Fast` runs.
@@ -601,22 +605,23 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         }
     }
 
-    /// Counts instructions that ran for the active lanes.
+    /// Counts instructions that the active lanes have run.
     #[inline(always)]
     pub(super) fn count(&mut self, instructions: u32) {
         self.statistics.instructions += u64::from(instructions);
         self.statistics.lane_instructions += u64::from(instructions * self.active.count_ones());
     }
 
-    /// Counts the instructions that ran for the active lanes since the start of the chain, and reports the path. `last`
-    /// is the last block of the chain.
+    /// Counts the instructions that the active lanes have run since the start of the chain. Reports the path. `last` is
+    /// the last block of the chain.
     #[inline(always)]
     pub(super) fn count_chain(&mut self, last: &Block) {
         self.count(self.counted - self.budget);
         self.announce_chain(last.size);
     }
 
-    /// Reports the path of the blocks that ran since the latest report. The last block has `size` instructions.
+    /// Reports the path of the blocks that the warp has run since the latest report. The last block has `size`
+    /// instructions.
     #[inline(always)]
     pub(super) fn announce_chain(&mut self, size: u32) {
         self.announce_path(match (self.chained, size) {
@@ -626,7 +631,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         });
     }
 
-    /// Reports the path of the instructions that ran since the latest report.
+    /// Reports the path of the instructions that the warp has run since the latest report.
     #[inline(always)]
     pub(super) fn announce_path(&mut self, path: Path) {
         if O::PATHS {
@@ -637,7 +642,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
 }
 
 impl Diamond {
-    /// Returns the sides in the order in which they run, and the lanes of each side.
+    /// Returns the sides in the order in which the sides run. Each side has the set of its lanes.
     #[inline(always)]
     pub(super) fn order(&self, taken: u32, not: u32) -> [(Side, u32); 2] {
         let mut sides = [(self.taken, taken), (self.not, not)];

@@ -1,13 +1,14 @@
-//! If no lane is an exception, computes f32 sums and products of a whole row with only the host's operation.
+//! Computes f32 sums and products of a whole row with only the host's operation. Returns `None` for a row with an
+//! exception.
 //!
-//! The lane functions flush denormals and canonicalize NaN at every step. This work takes three times as long as the
-//! operation itself, and makes each step wait for the previous step. Most rows do not need this work. The tests for
-//! exceptions miss no exception: if the result of some lane might differ from the result of the lane function, the
-//! function in this file returns `None`. The lane functions then compute the row.
+//! The lane functions flush denormals and canonicalize NaN at every step. Flushing and canonicalizing take three times
+//! as long as the operation, and each step then waits for the previous step. Most rows do not need this work. The tests
+//! for exceptions are conservative. If a lane's result might differ from the result of the lane function, the function
+//! in this file returns `None`. The lane functions then compute the row.
 //!
 //! For each lane, the sign bit of a difference of magnitudes shows whether the lane is an exception. OR combines the
-//! sign bits of all lanes. An earlier version tested boolean values instead of sign bits. These tests took as long as
-//! the operation itself (a row of `mad` took 20 ns instead of 13 ns).
+//! sign bits of all lanes. An earlier version tested boolean values. Tests of boolean values took as long as the
+//! operation itself (a row of `mad` took 20 ns instead of 13 ns).
 
 use reconverge_simt::wide::Wide;
 
@@ -23,12 +24,13 @@ const SMALLEST: u32 = 1 << 23;
 /// The bits of 2^-100 as an f32.
 const LEAST: u32 = (127 - 100) << 23;
 
-/// Returns sums rounded to nearest. Returns `None` unless each sum is zero, infinite, or at least 2^-100 in magnitude.
+/// Returns sums rounded to nearest. If a sum is neither zero nor infinite and its magnitude is below 2^-100, or if a
+/// sum is a NaN, returns `None`.
 ///
-/// A denormal operand does not change such a sum. The other operand is at least 2^-101, since two denormals sum to less
-/// than 2^-100. The denormal is less than half of a unit in the last place of 2^-101. If the sum is zero, the operands
-/// are opposite numbers. After flushing, the operands are still opposite numbers, or zeros with the same signs as
-/// before.
+/// A sum of at least 2^-100 does not change if a denormal operand is flushed. Two denormals sum to less than 2^-100, so
+/// the other operand is at least 2^-101. The denormal is less than half of a unit in the last place of 2^-101. If the
+/// sum is zero, the operands are opposite numbers. Flushed operands are still opposite numbers, or are zeros with the
+/// same signs as the operands.
 #[inline(always)]
 pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut sum = [0; WARP];
@@ -38,7 +40,7 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     let mut exceptions = 0;
     for lane in 0..WARP {
         let magnitude = sum[lane] & MAGNITUDE;
-        // For a zero, all bits of `above_one` are ones. A zero is not an exception.
+        // If the magnitude is zero, all bits of `above_one` are ones. A zero is not an exception.
         let above_one = magnitude.wrapping_sub(1);
         exceptions |= above_one.wrapping_sub(LEAST - 1) & !above_one | INFINITY.wrapping_sub(magnitude);
     }
@@ -47,7 +49,7 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
 
 /// Returns products rounded to nearest. Returns `None` if a factor is zero or denormal, or if a product is zero,
 /// denormal, NaN or ±2^-126. The caller then uses [`rare_mul`]. A product of ±2^-126 may have been rounded from a
-/// smaller magnitude, and the lane functions flush such a magnitude to zero.
+/// smaller magnitude. The lane functions flush this smaller magnitude to zero.
 #[inline(always)]
 pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -93,10 +95,11 @@ pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
     Some((product, flags(&product)))
 }
 
-/// Returns, for each lane, the sum of an addend and of a product that is truncated to 24 bits. Returns `None` if a
+/// For each lane, truncates a product to 24 bits and returns the sum of this product and an addend. Returns `None` if a
 /// source is zero, denormal or NaN, if the product is below 2^-100 or not finite, or if the sum is not finite. The
 /// caller then uses [`rare_mad`]. The sum is not a denormal. If the addend is below 2^-101, the sum is at least 2^-101.
-/// Otherwise, the product and the addend are multiples of 2^-124, so the sum is also a multiple of 2^-124.
+/// If the addend is larger, the product and the addend are multiples of 2^-124. The sum is then also a multiple of
+/// 2^-124.
 ///
 /// This function truncates the product without computing in doubles. A fused multiply-add returns the remainder of the
 /// rounded product. The sign of the remainder shows whether rounding to nearest went away from zero. If so, the rounded
@@ -169,7 +172,7 @@ fn cut_product(a: u32, b: u32) -> [u32; 2] {
     [product.to_bits(), product.to_bits().wrapping_sub(u32::from(away))]
 }
 
-/// Returns the flags that the lane functions set for these results. The results must not contain denormals or
+/// Returns flags for results. The lane functions set the same flags. The results must not contain denormals or
 /// non-canonical NaNs.
 #[inline(always)]
 fn flags(row: &Row) -> [u8; WARP] {

@@ -1,10 +1,10 @@
-//! Operations on whole rows of lanes: the state that operations access, the operands of operations, and the compilation
-//! of an operation's body for each level.
+//! Operations on whole rows of lanes. This file contains the state that operations access, the operands of operations,
+//! and the compilation of an operation's body for each level.
 //!
-//! A [`Body`] is written once, as branch-free loops over all lanes, and stores its result only in the lanes of a mask.
-//! A [`handler`] is a body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes. Rows 0
-//! to n - 1 are the registers. The rows after the registers are the [room](reconverge_simt::registers), which holds
-//! constants and intermediate results. So a handler does not depend on the origin of its operands.
+//! A [`Body`] is written once, as loops without branches over all lanes. It stores its result only in the lanes of a
+//! mask. A [`handler`] is a body that is compiled for a [`Level`]. Lowering decides which rows an operation reads and
+//! writes. Rows 0 to n - 1 are the registers. The rows after the registers are the [room](reconverge_simt::registers),
+//! which holds constants and intermediate results. So a handler does not depend on the origin of its operands.
 
 use std::marker::PhantomData;
 
@@ -38,9 +38,11 @@ pub(super) struct Tables {
     pub(super) quads: Vec<Quad>,
     pub(super) chip: Chip,
     pub(super) modes: Modes,
-    /// The rows of a warp: its registers, then the room. Every [`Place`] in an operation is one of these rows.
+    /// The rows of a warp. The registers are the first rows, and the room follows. Every [`Place`] in an operation
+    /// refers to one of these rows.
     pub(super) layout: Layout<WARP>,
-    /// The row from which compiled code reads the active lanes: all ones for an active lane, all zeros for other lanes.
+    /// Compiled code reads the active lanes from this row. The word of an active lane is all ones. The word of any
+    /// other lane is 0.
     pub(super) mask: Place,
 }
 
@@ -69,7 +71,7 @@ impl<'a> Lanes<'a> {
     /// There are fewer rows than in the layout of the tables.
     ///
     /// # Safety
-    /// All operations that run on these lanes were lowered with the layout of the tables.
+    /// All operations that run on these lanes must have been lowered with the layout of `tables`.
     pub(super) unsafe fn new(
         rows: &'a mut [Row<WARP>],
         a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
@@ -107,8 +109,8 @@ impl<'a> Lanes<'a> {
         (self.warp, self.dead, self.sets) = (warp, dead, [0; 2]);
     }
 
-    /// Returns a row by value. Operations read all their rows before they write a row, because the written row may also
-    /// be one of the rows that they read.
+    /// Returns a row by value. An operation may write a row that it also reads. So operations read all source rows
+    /// before they write a row.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
         *self.rows.row(place)
@@ -138,7 +140,7 @@ impl<'a> Lanes<'a> {
         self.sets[usize::from(number & 1)]
     }
 
-    /// Returns all ones for the lanes of the set with this number, and zeros for the other lanes.
+    /// `number` selects a set of lanes. Returns all ones for lanes of this set, and zeros for all other lanes.
     #[inline(always)]
     pub(super) fn members(&self, number: u8) -> [u32; WARP] {
         match self.set(number) {
@@ -174,7 +176,7 @@ impl<'a> Lanes<'a> {
         self.c[usize::from(register & 3)] = new;
     }
 
-    /// Returns the `$a` register with this number, or zeros if the register is not one of `$a1` to `$a4`.
+    /// Returns the `$a` register with this number. If the register is not one of `$a1` to `$a4`, returns zeros.
     #[inline(always)]
     pub(super) fn a(&self, register: u8) -> [u16; WARP] {
         match register {
@@ -220,7 +222,7 @@ handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 /// The values of three sources in all lanes.
 pub(super) type Sources = [[u32; WARP]; 3];
 
-/// Results and flags of all lanes, or `None` if some lane is an exception.
+/// Results and flags of all lanes. The value is `None` if some lane is an exception.
 pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 
 /// An operation that is known at compile time, with the functions that [`Lanewise`] calls.
@@ -244,23 +246,22 @@ pub(super) trait Kernel {
     /// Whether [`Kernel::by_host`] is implemented.
     const BY_HOST: bool = false;
 
-    /// Computes all lanes with only the host's operation. Returns `None` if some lane is an exception.
+    /// Computes all lanes with only the operation of the host. Returns `None` if some lane is an exception.
     #[inline(always)]
     fn by_host<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 
-    /// Computes all lanes of a row for which [`Kernel::by_host`] has returned `None`. Also returns `None` if some lane
-    /// is an exception to this computation.
+    /// Computes all lanes of a row for which [`Kernel::by_host`] has returned `None`. If some lane is an exception to
+    /// this second computation, returns `None`.
     #[inline(always)]
     fn rarely<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 }
 
-/// Applies a 32-bit kernel to every lane. `DST` means that the operation writes a row, and `FLAGS` means that the
-/// operation writes a `$c`. `HALVES` means that some operand is a half register, and `MODIFIED` means that some source
-/// has a modifier.
+/// Applies a 32-bit kernel to every lane. Each flag states a fact about the operation. `DST`: it writes a row. `FLAGS`:
+/// it writes a `$c`. `HALVES`: some operand is a half register. `MODIFIED`: some source has a modifier.
 pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
     PhantomData<K>,
 );
@@ -275,8 +276,8 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
             Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
-            // The rare computation is a separate function, so that the fast path does not keep the sources. Keeping the
-            // sources would add a tenth to the time of a `mad`.
+            // The rare computation is a separate function. So the fast path does not keep the sources. If it kept the
+            // sources, a `mad` would take a tenth longer.
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
     }
@@ -363,7 +364,7 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// Shifts `new` left by `shift`, and returns `old` with some of its bits replaced by the shifted bits. Replaces 16 bits
+/// Shifts `new` left by `shift`. Returns `old` after replacing some of its bits by the shifted bits. Replaces 16 bits
 /// if `narrow` is set, otherwise all bits.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {

@@ -1,9 +1,9 @@
-//! Runs two engines alongside each other on one block: the Tesla part of [`reconverge_simt::lockstep`].
+//! The Tesla part of [`reconverge_simt::lockstep`]. It runs two engines on one block and compares the engines.
 //!
-//! Each engine has a copy of the block and a view of global memory. After each stretch of instructions, both engines
-//! must have the same state: the warps (registers, l[], inputs, outputs, token stack), s[] with its locks, the
-//! barriers, the bytes written to g[], and the counts. At the end of the block, both engines must also have issued the
-//! instruction at each word the same number of times.
+//! Each engine has a copy of the block and a view of global memory. After each stretch of instructions, the following
+//! state must be the same in both engines: the warps (registers, l[], inputs, outputs, token stack), s[] with its
+//! locks, the barriers, the bytes written to g[], and the counts. At the end of the block, each word's instruction must
+//! have been issued the same number of times by both engines.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ use crate::reference::Reference;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Runs block `number` to its end on both engines. `made` creates an engine with host code for the parts of the program
-/// that an extent selects. Returns the block, and its reads and writes of global memory.
+/// Runs block `number` to its end on both engines. An extent selects parts of the program, and `made` creates an engine
+/// with host code for these parts. Returns the block, and the block's reads and writes of global memory.
 ///
 /// # Errors
 /// Both engines trapped, or the engines differ.
@@ -73,7 +73,7 @@ impl Views {
     }
 }
 
-/// The block of one engine, and its view of global memory.
+/// One engine's block and view of global memory.
 struct Side<'a> {
     block: Block,
     global: Logged<'a>,
@@ -125,7 +125,7 @@ impl Twin for Pair<'_> {
         self.reference.advance(&Reference, self.context, observer, 1).end
     }
 
-    /// Runs only one warp, for up to one slice. A trap therefore belongs to this warp.
+    /// Runs only one warp, for up to one slice. So a trap belongs to this warp.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         let Ran { tried, end } = self.twin.advance(self.fast, self.context, observer, most);
@@ -169,7 +169,7 @@ fn check_warps(a: &Warp, b: &Warp) -> Result<(), Differs> {
     check(&of("l[], inputs or outputs".to_owned()), a, b)
 }
 
-/// A view of memory that records all bytes written to it.
+/// A view of memory that records each byte that is written to the view.
 struct Logged<'a> {
     memory: Tracked<'a>,
     written: BTreeMap<u32, u8>,
@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// The compiled code subtracts although the program adds. The states of the engines first differ after an iteration
-    /// of the loop, and the report names the instruction whose compiled code is wrong.
+    /// of the loop. The report names the instruction whose compiled code is wrong.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         use crate::inst::Stage;

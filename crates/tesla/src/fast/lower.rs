@@ -1,9 +1,10 @@
 //! Lowers a program's instructions to blocks of operations, once per program.
 //!
 //! A [`Block`] is a sequence of instructions. Except for the last instruction, the instructions of a block cannot trap
-//! and do not depend on flow control. Lowering decides everything that is known before the program runs: which
-//! registers exist, and which function each operation calls with which modifiers. An instruction without an operation
-//! ends its block, and the reference interpreter executes the instruction. So every program runs.
+//! and do not depend on flow control. Lowering makes all decisions that are possible before the program runs. It
+//! decides which registers exist. It also decides which function each operation calls, and with which modifiers. An
+//! instruction without an operation ends its block. The reference interpreter executes this instruction. So every
+//! program runs.
 //!
 //! Each constant in c[] that the program reads at a fixed address has a row. The row gets its value when a block of
 //! threads is created. So a draw that changes constants does not lower the program again.
@@ -71,7 +72,7 @@ pub(super) struct Access {
     pub(super) after: Range<u32>,
 }
 
-/// A predicate, as a table with one entry for each value of the flags of a `$c`.
+/// A predicate of the flags of a `$c`. The table has one entry for each value of the flags.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub(super) always: bool,
@@ -91,7 +92,7 @@ pub(super) enum Template {
         /// Whether the operation writes a `$c`.
         flags: bool,
     },
-    /// [`Predicate`] without a restriction to some lanes of each quad.
+    /// A [`Predicate`] that excludes no lanes by their position in the quad.
     Predicate(Condition),
     /// The operation [`SharedWord`](super::bodies::SharedWord).
     SharedWord,
@@ -150,14 +151,14 @@ pub(super) struct Block {
     /// Whether all active lanes end after the block.
     pub(super) exit: bool,
     pub(super) last: Last,
-    /// `fall` is the number of the next block in the code, and `jump` is the number of the target block of a branch.
-    /// Each number is [`NONE`] if the block does not exist, or if the block begins with a join.
+    /// `fall` is the number of the next block in the code. `jump` is the number of the target block of a branch. If
+    /// such a block does not exist or begins with a join, its number is [`NONE`].
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
 
 impl Block {
-    /// Returns whether all active lanes of a warp arrive and wait at a barrier at the end of the block, and then continue.
+    /// Returns whether the block ends at a barrier at which all active lanes of a warp arrive, wait and then continue.
     pub(super) fn is_meeting(&self) -> bool {
         matches!(self.last, Last::Bar { inc: true, wait: true, .. }) && !self.exit
     }
@@ -172,7 +173,7 @@ impl Block {
     }
 }
 
-/// Data for runs that execute only some instructions of a block.
+/// Data for a run that executes only a part of a block's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
     /// For each instruction except for [`Block::last`], the index after the last operation of the instruction.
@@ -183,16 +184,16 @@ pub(super) struct Inside {
     pub(super) addresses: Vec<u32>,
 }
 
-/// A branch whose two sides lead to the same join. Each side is empty or a single block.
+/// A branch with two sides that lead to the same join. Each side is empty or a single block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Diamond {
     /// The byte address of the join.
     pub(super) join: u32,
-    /// The side of the lanes that take the branch, and the side of the other lanes.
+    /// `taken` is the side of the lanes that take the branch. `not` is the side of all other active lanes.
     pub(super) taken: Side,
     pub(super) not: Side,
-    /// Number of instructions that the warp attempts until the second side arrives at the join. The number counts the
-    /// instructions of both sides, and the arrival of the first side at the join.
+    /// Number of instructions that the warp attempts until the second side arrives at the join. The number includes the
+    /// instructions of both sides. The arrival of the first side at the join counts as one instruction.
     pub(super) tried: u32,
 }
 
@@ -205,8 +206,8 @@ pub(super) struct Side {
     pub(super) block: u32,
 }
 
-/// The code after a `joinat`: a block with a branch at its end, the two sides of the branch, and the join that pops the
-/// JOINAT entry.
+/// The code after a `joinat`. It consists of a block with a branch at its end, the two sides of the branch, and the
+/// join. The join pops the JOINAT entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditional {
     /// The block with the branch, and the predicate of the branch.
@@ -234,23 +235,23 @@ pub(super) struct Lowered {
     pub(super) inside: Vec<Inside>,
     /// For each block, the diamond of the branch at the end of the block, if any.
     pub(super) diamonds: Vec<Option<Diamond>>,
-    /// For each block, the conditional that begins with the `joinat` at the end of the block, if any.
+    /// For each block with a `joinat` at its end, the conditional that begins with this `joinat`, if any.
     pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins at the word, or [`NONE`].
     pub(super) starts: Vec<u32>,
-    /// For every word of the code, the block of the instruction that starts at the word, and the number of that
-    /// instruction in the block.
+    /// For every word of the code, the block of the instruction that starts at the word. The second element is the
+    /// number of this instruction in the block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
     /// Number of bytes of s[] per block of threads.
     pub(super) shared: u32,
     /// Whether accesses to s[] are checked for races.
     pub(super) checked: bool,
-    /// The number of registers. The rows of the registers come before all other rows.
+    /// The number of registers. The registers are the first rows.
     registers: usize,
-    /// For each row after the [`FIXED`] rows of the room, the word that the row holds, if this word depends only on the
-    /// program.
+    /// The room begins with [`FIXED`] rows. For each later row of the room, the word in the row, if the word depends
+    /// only on the program.
     constants: Vec<Option<u32>>,
     /// The initial values of the rows after the registers (the room). The rows of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
@@ -273,13 +274,13 @@ impl Lowered {
         place.number() < self.registers
     }
 
-    /// Returns the number of the intermediate result that a row holds, or `None` for other rows.
+    /// Returns the number of the intermediate result in a row. Returns `None` for rows without an intermediate result.
     pub(super) fn temporary(&self, place: Place) -> Option<usize> {
         let number = place.number().checked_sub(self.registers + TEMPORARIES)?;
         (number < Self::TEMPORARY_ROWS).then_some(number)
     }
 
-    /// Returns the word that a row holds in all lanes, if this word depends only on the program.
+    /// Returns the word that a row contains in all lanes. Returns `None` unless the word depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         match place.number().checked_sub(self.registers)? {
             ZERO => Some(0),
@@ -304,7 +305,8 @@ const ZERO: usize = 0;
 const SINK: usize = 1;
 /// Index in the room of the row of the active lanes.
 const MASK: usize = 2;
-/// Index in the room of the first of four rows for intermediate results: one for each source, and one for the result.
+/// Index in the room of the first of four rows for intermediate results. There is one row for each source and one row
+/// for the result.
 const TEMPORARIES: usize = 3;
 /// Number of rows in the room before the constants.
 const FIXED: usize = 7;
@@ -329,14 +331,14 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// Returns the constant that an operand reads, if all lanes read the same address.
+    /// Returns the constant that an operand reads. Returns `None` unless all lanes read the same address.
     pub(super) fn of(mem: &Mem) -> Option<Uniform> {
         let Space::Const(bank) = mem.space else { return None };
         let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
         fixed.then(|| Uniform { bank, at: place_of(mem), access: mem.access })
     }
 
-    /// Returns the value of this constant in these constant banks.
+    /// Returns the value of this constant in `constants`.
     pub(super) fn word(&self, constants: &Constants) -> u32 {
         let raw = constants.read(self.bank, self.at, self.access.bytes());
         extended(raw.into(), self.access) as u32
@@ -494,7 +496,7 @@ impl Lower<'_> {
         self.lowered.tables.layout.place(self.lowered.registers + TEMPORARIES + number)
     }
 
-    /// Returns the row that holds a value in all lanes, or `None` if the program has too many rows.
+    /// Returns the row that contains a value in all lanes. Returns `None` if the program has too many rows.
     fn constant(&mut self, value: u32) -> Option<Place> {
         if value == 0 {
             return Some(self.zero());
@@ -541,7 +543,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Creates an operation for a set of lanes. The sources are zeros until the caller sets them.
+    /// Creates an operation for a set of lanes. Each source is a row of zeros until the caller sets the source.
     fn operation(&self, dst: Place, set: usize) -> Operation {
         Operation {
             src: [self.zero(); 3],
@@ -591,8 +593,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Returns the set of lanes that execute an instruction. Adds an operation that computes the set, unless all active
-    /// lanes execute the instruction. (2.2, 3.4)
+    /// Returns the set of lanes that execute an instruction. Unless all active lanes execute the instruction, adds an
+    /// operation that computes this set. (2.2, 3.4)
     fn predicate(&mut self, inst: &Inst) -> usize {
         if inst.guard.is_always() && inst.lanes & 15 == 15 {
             return ACTIVE;

@@ -1,14 +1,14 @@
 //! Loads, stores and atomic operations of a warp, lane by lane.
 //!
-//! This module executes the loads and stores for which [`super::words`] has no fast path. These loads and stores access
-//! bytes in several buffers, a view of memory that must be notified of each access, c[] past its end, or inputs of
-//! stages. Tests compare the fast paths with the functions of this module. For an atomic operation, this module looks
-//! up the bytes of all lanes once, and then executes the operation lane by lane.
+//! This module executes the loads and stores for which [`super::words`] has no fast path. Some of these loads and
+//! stores access bytes in several buffers. Others access a view of memory that must be notified of each access, c[]
+//! past its end, or inputs of stages. Tests compare the fast paths with the functions of this module. For an atomic
+//! operation, this module looks up the bytes of all lanes once, and then executes the operation lane by lane.
 //!
-//! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any change
-//! that the transfer has made. Loads do not write a register before all lanes have their values. If a store fails at
-//! some lane, the reference interpreter stores the bytes of the earlier lanes again. Atomic operations and locks begin
-//! only after every lane has its address.
+//! If a transfer fails, the reference interpreter executes the whole instruction from the first lane on. It repeats any
+//! change that the transfer has made. A load writes no register before all lanes have loaded their values. If a store
+//! fails at a lane, the reference interpreter starts at the first lane and stores the bytes of the earlier lanes again.
+//! An atomic operation or a lock begins only after the address of every lane is known.
 
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
@@ -33,7 +33,8 @@ type Row = [u32; WARP];
 /// The words of an access, one row each.
 type RowsOfValue = [Row; 4];
 
-/// A transfer for the lanes of a set, as a task. The task returns `false` if some lane cannot execute the transfer.
+/// A transfer for the lanes of a set. The transfer is a task that returns `false` if some lane cannot execute the
+/// transfer.
 pub(super) struct Move<'a, 'w, 'l, G> {
     pub(super) context: &'a Context,
     pub(super) lanes: &'a mut Lanes<'w>,
@@ -105,7 +106,8 @@ impl<G: Store> Move<'_, '_, '_, G> {
         let bytes = global.changing(at, count, Picked::Each(&offsets, warp.bits, 4))?;
         let [src2, src3] = [lanes.row(transfer.rows[1]), lanes.row(transfer.rows[2])];
         let before_g200 = before_g200(context);
-        // One loop for each operation takes a third of the time of one loop that selects the operation per lane.
+        // The code has one loop for each operation. A single loop that selects the operation per lane would take three
+        // times as long.
         macro_rules! with_loops_for {
             ($($name:ident)*) => {
                 match atomic {
@@ -138,8 +140,8 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(values)
     }
 
-    /// Loads words and takes their locks lane by lane, in ascending order. If several lanes load the same word, the
-    /// first of these lanes gets the lock of the word. Changes nothing unless the words of all lanes exist.
+    /// Loads words and takes the locks of the words, lane by lane, in ascending order. If several lanes load the same
+    /// word, the first of these lanes gets the word's lock. If some lane's word does not exist, changes nothing.
     fn load_lock(&mut self, warp: &Warp) -> Option<[Row; 2]> {
         let Move { lanes, transfer, .. } = self;
         let access = transfer.mem.access;
@@ -222,8 +224,8 @@ fn before_g200(context: &Context) -> bool {
     matches!(context.setup.chip, Chip::G80 | Chip::G84)
 }
 
-/// Returns the address and the size in bytes of the range from offset `first` to `last` of a segment of g[]. Returns
-/// `None` if some byte is outside the segment.
+/// Returns the address and the size in bytes of a range. The range is from offset `first` to offset `last` of a segment
+/// of g[]. Returns `None` if some byte is outside the segment.
 #[inline(always)]
 pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
@@ -234,7 +236,7 @@ pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Opt
 #[derive(Clone, Copy)]
 struct Warp {
     addresses: Row,
-    /// All ones for the lanes of the set, zeros for the other lanes.
+    /// One word per lane: all ones if the lane is in the set, otherwise 0.
     members: Row,
     bits: u32,
 }
@@ -380,7 +382,7 @@ fn store_each<G: Store>(
     Some(())
 }
 
-/// Executes an atomic operation lane by lane, after a check that the words of all lanes exist.
+/// Checks that the words of all lanes exist. Then executes an atomic operation lane by lane.
 fn atomic_each<G: Store>(
     context: &Context,
     lanes: &Lanes<'_>,

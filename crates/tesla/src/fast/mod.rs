@@ -1,5 +1,6 @@
-//! The fast engine. This engine executes an instruction for all lanes of a warp at once, as operations on rows of 32
-//! values. If a decision does not depend on a run, the engine makes the decision only once per program.
+//! The fast engine. This engine executes an instruction for all lanes of a warp at once. The instruction becomes
+//! operations on rows of 32 values. Some decisions are the same in every run of a program. The engine makes such a
+//! decision only once per program.
 //!
 //! | read | for |
 //! |---|---|
@@ -17,12 +18,12 @@
 //! | `straight` | warps of fragment and vertex programs without control flow |
 //! | `lockstep` | both engines side by side |
 //!
-//! The engine shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter, and returns
-//! the same registers, memory, counts and traps. If the engine cannot execute an instruction, the reference interpreter
-//! executes the instruction.
+//! The fast engine and the reference interpreter share [`crate::flow`], [`crate::lane`], memory and launches. Both
+//! return the same registers, memory, counts and traps. If the fast engine cannot execute an instruction, the reference
+//! interpreter executes the instruction.
 
-// A call of code that is compiled for extensions of the processor is unsafe. The engine also accesses blocks without a
-// bounds check. A comment at each such call or access states why the call or access is sound.
+// Calls of code for extensions of the processor are unsafe. The engine also accesses blocks without a bounds check. A
+// comment at each of these calls and accesses states why it is sound.
 #![allow(unsafe_code)]
 
 mod announce;
@@ -67,15 +68,15 @@ pub struct Fast {
     compiled: Option<Arc<compiled::Compiled>>,
     /// A block of a graphics stage that has ended and can be used again.
     spare: Spare<Box<Block>>,
-    /// The straight-line forms of the program, if any: one form for launches with 1/w, and one form for launches
-    /// without 1/w.
+    /// The straight-line forms of the program, if any. The first form is for launches with 1/w. The second form is for
+    /// launches without 1/w.
     straight: [Option<Arc<Straight>>; 2],
     cleared: Arc<Cleared>,
 }
 
 impl Fast {
-    /// Returns the linked code of the program, and the state for running the code in a launch. `layout` is the identity
-    /// of the layout of the launch's memory. Returns `None` if the program is not compiled.
+    /// Returns the linked code of the program, and the state for running this code in a launch. `layout` is the
+    /// identity of the memory layout in the launch. Returns `None` if the program is not compiled.
     fn runner(&self, launch: &Context, layout: Option<Identity>) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(|compiled| Runner::new(compiled, launch.identity, layout))
     }

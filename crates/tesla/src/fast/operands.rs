@@ -1,4 +1,4 @@
-//! Operands of operations. These operands do not change while a program runs.
+//! Operands of operations. They do not change while a program runs.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::lane::quad::{QuadOp, QuadSource};
 use crate::lane::{Flags, Modifiers};
 use crate::texture::Compared;
 
-/// The index of a row. The registers come first, then the room (constants and intermediate results).
+/// The index of a row. The first rows are the registers. The room (constants and intermediate results) follows.
 pub(super) type Place = place::Place<WARP>;
 
-/// Operands of an operation. The body of the operation defines which of these operands the operation uses.
+/// Operands of an operation. The operation uses only some of these operands. Its body defines which operands it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     /// The rows of the sources.
@@ -28,16 +28,17 @@ pub(super) struct Operation {
     pub(super) c: u8,
     /// The `$c` that the operation writes.
     pub(super) cdst: u8,
-    /// For sources that are half registers: the right shift (0 or 16), and whether only 16 bits remain after the shift
-    /// (`narrow`).
+    /// For half-register sources. `shift` is the right shift (0 or 16). `narrow` states whether only 16 bits remain
+    /// after the shift.
     pub(super) shift: [u8; 3],
     pub(super) narrow: [bool; 3],
-    /// For a result that is a half register: the left shift (0 or 16), and whether only 16 bits are written.
+    /// For half-register results: the left shift (0 or 16), and whether the write covers only 16 bits.
     pub(super) dst_shift: u8,
     pub(super) dst_narrow: bool,
     /// A number whose meaning depends on the body, for example an instruction or an address.
     pub(super) number: u32,
-    /// f32 modifiers: the bits of a source that are kept, and the bits that are then flipped.
+    /// f32 modifiers. The operation keeps the bits of a source that are set in `keep`, and then flips the bits in
+    /// `flip`.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
 }
@@ -54,7 +55,7 @@ pub(super) struct GeneralOperands {
     pub(super) dst_high: Place,
 }
 
-/// A texture instruction, with all its data that is constant in a launch.
+/// A texture instruction, with all data of the instruction that is constant in a launch.
 #[derive(Clone, Debug)]
 pub(super) struct Tex {
     pub(super) image: Arc<Image>,

@@ -1,7 +1,7 @@
-//! Runs blocks on several threads of the host. The results are the same as if the blocks ran in order.
+//! Runs blocks on several threads of the host. The results are the same as for blocks that run in order.
 //!
-//! The blocks of a batch run ahead: these blocks run at the same time, before the engine knows whether one block
-//! depends on another block. A batch consists of parts, and each part has its own view of the memory
+//! The blocks of a batch run ahead. This means that they run at the same time, before the engine knows whether one
+//! block depends on another block. A batch consists of parts, and each part has a separate view of the memory
 //! ([`reconverge_simt::memory`]). After the batch has run, the engine accepts the parts of the batch in order. If a
 //! part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first batches
 //! are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks depend on
@@ -24,11 +24,11 @@ use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals, run_blocks};
 use crate::trap::Cause;
 
-/// Maximum number of blocks per thread in a batch. The writes of these blocks are committed after all blocks of the
-/// batch have ended.
+/// Maximum number of blocks per thread in a batch. The engine commits the writes of these blocks after the whole batch
+/// has ended.
 const AHEAD: usize = 2048;
 
-/// Factor by which a batch is larger than the previous batch, if the previous batch was accepted.
+/// Growth factor of batches. If the engine has accepted a batch, the next batch is larger by this factor.
 const GROWTH: usize = 8;
 
 /// Maximum number of pages that the blocks of a batch write. The last block on each thread may exceed this number. A
@@ -38,9 +38,9 @@ const PAGES: usize = 1 << 16;
 /// Maximum number of blocks in a part. The blocks of a part share a view of the memory.
 const TOGETHER: usize = 16;
 
-/// Number of blocks per thread that run in order before the next batch is attempted. After each attempt that fails, the
-/// number is multiplied by four. So in a launch whose blocks depend on each other, all attempts together take a few
-/// hundredths of the time of the launch.
+/// Number of blocks per thread that run in order before the engine attempts another batch. After each failed attempt,
+/// this number is multiplied by four. So even in a launch whose blocks depend on each other, all attempts together take
+/// only a few hundredths of the launch's time.
 const IN_ORDER: usize = 32;
 
 /// Number of blocks per thread that run in order at the start of a launch, so that their time can be measured.
@@ -56,8 +56,8 @@ const LONGER_IF_SLOW: usize = 16;
 /// engine stops the block if the block also exceeds [`LONGER`].
 const PATIENCE: u64 = 1 << 18;
 
-/// A block that runs ahead may issue up to this number of times as many instructions as the longest block that has
-/// ended. The limit applies after [`PATIENCE`] instructions.
+/// Limit for a block that runs ahead. The block may issue at most this many times the number of instructions of the
+/// longest block that has ended. The limit applies after [`PATIENCE`] instructions.
 const LONGER: u64 = 64;
 
 /// The result of running some blocks ahead, in order.
@@ -70,14 +70,14 @@ struct Attempt {
     end: Result<Step, GroupTrap<Cause>>,
 }
 
-/// Memory that a thread reuses from its earlier blocks.
+/// Memory that a thread has used for earlier blocks and uses again.
 #[derive(Default)]
 struct Spare {
     block: Option<Box<Block>>,
     shadow: Shadow,
 }
 
-/// A launch while its blocks run ahead.
+/// A launch whose blocks run ahead.
 struct Ahead<'a, E> {
     executor: &'a E,
     grid: &'a Grid,
@@ -87,8 +87,8 @@ struct Ahead<'a, E> {
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Runs some blocks in order against a view of the memory. The memory itself does not change. `in_turn` means that
-    /// all earlier blocks are complete. The blocks are then never stopped.
+    /// Runs some blocks in order against a view of the memory. The memory behind the view does not change. `in_turn`
+    /// means that all earlier blocks are complete. In this case, the function never stops a block.
     fn attempt(&self, blocks: Range<usize>, memory: &Memory, in_turn: bool, spare: &mut Spare) -> Attempt {
         let Ahead { executor, grid, longest, plan } = self;
         let mut view = Tracked::with(memory, plan, std::mem::take(&mut spare.shadow));
@@ -115,8 +115,8 @@ impl<E: Executor> Ahead<'_, E> {
     }
 }
 
-/// Splits the blocks of a batch into parts. The parts at the end of the batch are smaller, so that no thread runs a
-/// large part while the other threads are idle.
+/// Splits the blocks of a batch into parts. The last parts of the batch are smaller. So no thread runs a large part
+/// while all other threads are idle.
 fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = blocks;
     std::iter::from_fn(move || {
@@ -174,15 +174,15 @@ pub(crate) fn run<E: Executor>(
             }
         }
     }
-    // At this point, `rest` is empty unless a request to stop all runs has ended the loop. After such a request, this
-    // call only creates the results that a graphics launch needs.
+    // If the loop ended normally, `rest` is empty. If a request to stop all runs ended the loop, this call only creates
+    // the results that a graphics launch needs.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Runs a batch of blocks and commits its parts in order. Returns the first block that has not run, and the verdict
-    /// that decides the size of the next batch. At least the first part is committed. The verdict is [`Verdict::Right`]
-    /// unless many blocks had to run again.
+    /// Runs a batch of blocks and commits the parts of the batch in order. Returns the first block that has not run.
+    /// Also returns a verdict, which decides the size of the next batch. At least the first part is committed. The
+    /// verdict is [`Verdict::Right`] unless many blocks had to run again.
     fn batch(
         &mut self,
         blocks: Range<usize>,
@@ -221,8 +221,8 @@ impl<E: Executor> Ahead<'_, E> {
                 if repeated > few {
                     break;
                 }
-                // The part runs again on the memory that the earlier parts have written. The new writes may also
-                // invalidate the reads of later parts.
+                // The part runs again on the memory after the writes of the earlier parts. The part's new writes may
+                // also invalidate the reads of later parts.
                 memory.commit(&accepted);
                 accepted.clear();
                 attempted = self.attempt(blocks, memory, true, &mut spares[0]);

@@ -1,7 +1,7 @@
 //! Runs warps: chains of blocks, linked code that replaces blocks, and the steps between two chains.
 //!
-//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes one of three things: an
-//! instruction that only the reference interpreter can execute, a part of a block, or a load or store that the fast
+//! A chain is a sequence of blocks that run completely. Between two chains, the warp executes an instruction that only
+//! the reference interpreter can execute, or a part of a block. A third possibility is a load or store that the fast
 //! path cannot execute for some lane. [`Cursor`] is the position of a warp.
 
 use std::ops::Range;
@@ -46,8 +46,7 @@ impl Executor for Fast {
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
         let mut block = self.spare.take()?;
-        // The next launch may provide different input words, so this code removes the input words of the previous
-        // launch.
+        // The next launch may provide other input words. So this code removes the input words of the previous launch.
         block.warps.iter_mut().for_each(|warp| warp.inputs.clear());
         self.set_uniforms(&mut block, setup);
         Some(block)
@@ -124,8 +123,8 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
             if end.is_err() || turn.common.barriers.waits_for(turn.number).is_some() {
                 return Ran { tried, end };
             }
-            // Operations that read the header and the parameters of s[] do not check whether these bytes have changed.
-            // After a change, the reference interpreter continues.
+            // s[] begins with the header and the parameters. Operations that read these bytes do not check whether the
+            // bytes have changed. After a change, the reference interpreter continues.
             if turn.common.shared.given_changed() && tried < most && !turn.warp.flow.finished() {
                 let Ran { tried: then, end } = Reference.run(turn, most - tried);
                 return Ran { tried: tried + then, end };
@@ -138,8 +137,8 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
 enum Stop {
     /// The instruction budget is used up, or the warp has ended.
     Over,
-    /// The reference interpreter must execute the instruction at the program counter. If the join of that instruction
-    /// has already been executed, `joined` holds the lanes that were active before the join.
+    /// The reference interpreter must execute the instruction at the program counter. If the warp has already executed
+    /// this instruction's join, `joined` contains the lanes that were active before the join.
     Reference { joined: Option<Mask> },
     /// The program trapped.
     Trap(Trap<Cause>),
@@ -161,7 +160,7 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     let Parts { flow, rows, a, c, mut local, inputs, outputs } = warp.parts();
     let Common { shared, statistics, issued, runs, barriers, .. } = &mut **common;
     assert!(runs.len() >= lowered.blocks.len(), "the block was made for this program");
-    // SAFETY: all operations that run here were lowered with the layout of these tables.
+    // SAFETY: all operations that run on these lanes were lowered with the layout of `tables`.
     let mut lanes = unsafe {
         Lanes::new(
             rows,
@@ -278,10 +277,10 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Halt {
-        // The chain works on the cursor itself, not on a copy of the cursor. With a copy, a program with frequent
-        // barriers (`scan`) spent a sixth of its time on reading back values that the program had just written to the
-        // copy. Without a copy, a program with a long chain (`collatz`) is a twelfth slower on the fast engine. The
-        // compiled engine compensates for this loss.
+        // The chain changes the cursor directly and makes no copy of the cursor. With a copy, a program with frequent
+        // barriers (`scan`) spent a sixth of its time on reading values from the copy shortly after writing them.
+        // Without a copy, a program with a long chain (`collatz`) is a twelfth slower on the fast engine. The compiled
+        // engine compensates for this loss.
         let Chain { cursor, runner } = self;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide, runner);
@@ -341,15 +340,15 @@ impl<O: Observer> Cursor<'_, '_, O> {
                 self.budget -= diamond.tried;
                 self.announce_path(Path::Conditional);
             } else if let Err(fault) = self.leave(block, taken) {
-                // A control-flow instruction cannot have a join, so the active lanes are the lanes that arrived at the
-                // instruction.
+                // A control-flow instruction cannot have a join. So the active lanes are exactly the lanes that arrived
+                // at the instruction.
                 return Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault };
             }
         }
     }
 
-    /// Runs linked code instead of a block. Counts the instructions of the code, and the instructions that ran before
-    /// the code.
+    /// Runs linked code instead of a block. Counts the instructions of the linked code, and the instructions of the
+    /// chain before this code.
     #[inline(always)]
     fn run_code(&mut self, runner: &mut Runner<'_>, node: u32, block: &Block) -> Exit {
         self.count_chain(block);
@@ -389,10 +388,9 @@ impl<O: Observer> Cursor<'_, '_, O> {
         exit
     }
 
-    /// Runs a block, or a part of a block, that a chain cannot run. One reason is the last instruction: the reference
-    /// interpreter executes this instruction, or this instruction is a load or store that some lane cannot execute.
-    /// Other reasons are that the budget does not cover the block, that the warp enters the block in its middle, or
-    /// that the lanes are already activated.
+    /// Runs a block, or a part of a block, that a chain cannot run. There are four reasons. The reference interpreter
+    /// must execute the last instruction, or some lane cannot execute the load or store at the end. The budget does not
+    /// cover the block. The warp enters the block in its middle. The lanes are already activated.
     #[inline(always)]
     fn run_apart<W: Wide>(
         &mut self,
@@ -426,15 +424,15 @@ impl<O: Observer> Cursor<'_, '_, O> {
         if block.size - first > self.budget {
             // The budget is used up before the last instruction.
             let until = first + self.budget;
-            // SAFETY: both positions are ends of instructions of the block, and the first position is not after the
-            // second position.
+            // SAFETY: both positions are ends of instructions of the block. The second position is not before the first
+            // position.
             unsafe { self.execute(end_of(first), end_of(until)) };
             ran(self, first..until);
             self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);
             return Some(Stop::Over);
         }
         let done = !refused && {
-            // SAFETY: these are the operations from an instruction of the block to the end of the block.
+            // SAFETY: the range contains the operations from an instruction of the block to the end of the block.
             unsafe { self.execute(end_of(first), block.end) };
             self.access(block) && !matches!(block.last, Last::Reference)
         };

@@ -1,15 +1,15 @@
 //! The special function unit on rows of lanes: [`crate::lane::special`] without branches.
 //!
-//! The lane functions sum seventeen partial products one by one, and classify a source before they compute the result.
-//! In this file, every lane first computes as if its source were an ordinary number. At the end, the results of special
-//! sources are replaced. For every source, both computations have the same result. The tests below check this equality
-//! for all sources of rcp and rsqrt in two octaves, for all sources of lg2 in three octaves, for all operands of sin
-//! and cos, and for all fractions of ex2.
+//! The lane functions sum seventeen partial products one by one. They classify a source before they compute the result.
+//! In this file, the computation first treats every source as an ordinary number. At the end, it replaces the results
+//! of special sources. For every source, the lane functions and this file have the same result. The tests below check
+//! this equality for all sources of rcp and rsqrt in two octaves, and for all sources of lg2 in three octaves. The
+//! tests also cover all operands of sin and cos, and all fractions of ex2.
 //!
-//! The sums of the interpolation have 40 bits. A word holds the lower 32 bits exactly, and an estimate provides the
-//! bits above these 32 bits ([`Terms::sum`]). Measured times (AVX2), in multiples of the time of a warp's `add b32`:
-//! rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13. With 64-bit sums and a table for the squarer, the time of rcp was 24, and
-//! the time of lg2 was 41.
+//! The sums of the interpolation have 40 bits. A word contains the lower 32 bits exactly, and an estimate provides the
+//! upper bits ([`Terms::sum`]). The unit of the following times is the time of a warp's `add b32`. Measured with AVX2:
+//! rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13. An earlier version with 64-bit sums and a table for the squarer took 24
+//! for rcp and 41 for lg2.
 
 use reconverge_simt::wide::{Pairs, Wide};
 
@@ -25,8 +25,8 @@ const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
 type Row = [u32; WARP];
 
-/// The coefficients of an interval in two words. The first word is c0. The second word has c2 in its lowest 15 bits,
-/// and c1 in the bits above c2.
+/// The coefficients of an interval in two words. The first word is c0. The second word contains c2 in the lowest 15
+/// bits, and c1 in all other bits.
 type Packed = [u32; 2];
 
 const fn packed<const N: usize>(table: &[Coefficients; N]) -> Pairs<N> {
@@ -55,8 +55,8 @@ static EX2_ROWS: Pairs<64> = packed(&EX2);
 static LG2_ROWS: Pairs<64> = packed(&LG2);
 
 /// Returns the squarer's results of `lane::special` for numbers of 17 bits. The squarer sums `x >> (18 - n)` over the
-/// set bits n of x. Bits 0 and 1 do not affect the sum: their own terms are zero, and the shifts of all other terms
-/// drop these bits.
+/// set bits n of x. Bits 0 and 1 do not affect the sum. Their terms are zero, and the shifts of all other terms drop
+/// bits 0 and 1.
 #[inline(always)]
 fn squares<W: Wide>(wide: W, numbers: &Row) -> Row {
     let mut quarters = [0; WARP];
@@ -84,13 +84,13 @@ impl Terms {
         Terms { coefficients: wide.pairs(table, intervals), squares: squares(wide, squared) }
     }
 
-    /// Sums `c0 << scale0`, `c1 * x`, `(c2 * square) << scale2` and a constant for a lane. Returns the sum without its
-    /// lowest `cut` bits (8 to 16), and the lowest 32 bits of the sum. x has 17 bits.
+    /// For a lane, computes the sum of `c0 << scale0`, `c1 * x`, `(c2 * square) << scale2` and a constant. Returns two
+    /// numbers: the sum without the lowest `cut` bits (8 to 16), and the lowest 32 bits of the sum. x has 17 bits.
     ///
-    /// The lowest 32 bits are exact, and an estimate provides the bits above these 32 bits. The estimate is the sum of
-    /// the first two terms without their lowest bits. The error of the estimate is less than 2^(31 - cut). The estimate
-    /// omits the product of c1 (16 bits and a sign) and the lowest 8 bits of x. The estimate also omits the third term:
-    /// a product of 12 and 15 bits, shifted left by up to 2 bits.
+    /// The lowest 32 bits are exact. An estimate provides the bits above these 32 bits. The estimate is the sum of the
+    /// first two terms without their lowest bits. The error of the estimate is less than 2^(31 - cut). The estimate
+    /// omits the product of c1 (16 bits and a sign) and the lowest 8 bits of x. The estimate also omits the third term.
+    /// This term is a product of 12 and 15 bits, shifted left by up to 2 bits.
     #[inline(always)]
     fn sum(&self, lane: usize, x: u32, [scale0, scale2, cut]: [u32; 3], constant: i32) -> (i32, u32) {
         let [c0, c1, c2] = unpacked([self.coefficients[0][lane], self.coefficients[1][lane]]);
@@ -105,8 +105,8 @@ impl Terms {
     }
 }
 
-// Tests for an exponent of 0 or 255 compare whole words. If the tests compared the exponent field, the compiler would
-// use comparisons of bytes, and would have to pack and unpack these bytes.
+// Tests for an exponent of 0 or 255 compare whole words. For tests of only the exponent field, the compiler would use
+// comparisons of bytes. Packing and unpacking these bytes would take time.
 
 /// Packs an exponent field and a significand from 2^23 to 2^24 (inclusive) as a float. Returns zero below the range of
 /// normal numbers, and infinity above this range.
@@ -118,8 +118,8 @@ fn pack(exponent: i32, significand: u32) -> u32 {
     bits.min(INFINITY)
 }
 
-/// Converts a fixed-point number that is not zero to a float, and truncates the result. `low` holds the lowest `bits`
-/// bits of the number, and `high` holds the bits above these bits. `exponent` is the exponent field for bit 0.
+/// Converts a fixed-point number that is not zero to a float by truncation. `low` contains the lowest `bits` bits of
+/// the number, and `high` contains the upper bits. `exponent` is the exponent field for bit 0.
 #[inline(always)]
 fn normalised(high: i32, low: i32, bits: u32, exponent: u32) -> u32 {
     // A double holds the number exactly, and the shift truncates the number.
@@ -197,7 +197,7 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
     for lane in 0..WARP {
         let x = sources[lane];
         let exponent = (x >> 23 & 0xff) as i32;
-        // The sum has 36 fraction bits: 23 bits in `high`, and 13 bits below the bits of `high`.
+        // The sum has 36 fraction bits: 23 bits in `high`, and 13 lower bits in `exact`.
         let (high, exact) = terms.sum(lane, rests[lane], [12, 1, 15], 0x3345);
         let high = high.wrapping_add((exponent - 127) << 23);
         let negative = high >> 31;
@@ -212,7 +212,8 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// Shifts a word left by an exponent, or right if the exponent is negative. Bits that are shifted out are lost.
+/// Shifts a word left by an exponent. If the exponent is negative, shifts the word right. Bits that are shifted out are
+/// lost.
 #[inline(always)]
 fn fixed(value: u32, exponent: i32) -> u32 {
     let up = if exponent < 32 { value << (exponent & 31) } else { 0 };
@@ -334,8 +335,8 @@ mod tests {
         move |sources| sources.map(function)
     }
 
-    /// Compares the row function with the lane function for every source of a range, and for the special values with
-    /// both signs.
+    /// Compares the row function with the lane function. The sources are every number of a range, and the special
+    /// values with both signs.
     fn compare(name: &str, quick: impl Fn(&Row) -> Row, plain: fn(u32) -> u32, range: std::ops::Range<u32>) {
         let edges = [0, 1, FRACTION, 1 << 23, INFINITY - 1, INFINITY, INFINITY + 1, 0x7fc0_0000, NAN];
         let mut seed = 0x2545_f491_4f6c_dd1du64;

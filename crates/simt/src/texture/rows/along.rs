@@ -12,10 +12,10 @@ fn is_anisotropic<const N: usize>(sampler: &Sampler, read: Read<'_, N>) -> bool 
 }
 
 impl Plan {
-    /// Reads as [`Plan::read`] does. If `sampler` has an anisotropic filter, the result of a lane is the mean over the
-    /// positions of the lane's footprint. The plan must have been created for `sampler`. `lanes` is the set of lanes
-    /// that read, and `at` contains the coordinates of these lanes. `gradients` returns the changes of the coordinates
-    /// for a lane.
+    /// Reads as [`Plan::read`] does. If `sampler` has an anisotropic filter, a lane has a footprint with several
+    /// positions. The result of the lane is the mean over these positions. The plan must have been created for
+    /// `sampler`. `lanes` is the set of reading lanes. `at` contains the coordinates of these lanes. `gradients`
+    /// returns the changes of the coordinates for a lane.
     #[inline(always)]
     pub fn read_along<W: Wide, const N: usize>(
         &self,
@@ -49,7 +49,7 @@ impl Plan {
         self.read_footprints(wide, image, read, (at, &rows), lanes, values);
     }
 
-    /// Reads one position after another. Each position is read for those lanes whose footprint contains the position.
+    /// Reads one position after another. A read of a position covers the lanes whose footprint contains the position.
     #[inline(never)]
     fn read_footprints<W: Wide, const N: usize>(
         &self,
@@ -91,7 +91,7 @@ impl Plan {
     }
 }
 
-/// The footprints of lanes. Some fields of the footprints are also stored as rows.
+/// The footprints of lanes. Some fields of each footprint are also stored in rows.
 struct Footprints<const N: usize> {
     of_lanes: [Footprint; N],
     counts: [f32; N],

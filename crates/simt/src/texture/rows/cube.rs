@@ -10,8 +10,8 @@ const SIGN: i32 = i32::MIN;
 
 /// The faces that eight directions point at.
 pub(super) struct Faces<E: Eight> {
-    /// Three masks: the lanes whose largest component is x, the lanes whose largest component is y, and the lanes whose
-    /// largest component is z.
+    /// Three masks, for x, y and z. The mask for x contains the lanes whose largest component is x. The masks for y and
+    /// z are analogous.
     along: [E::Ints; 3],
     /// Mask of the lanes in which the largest component is negative.
     below: E::Ints,
@@ -53,8 +53,8 @@ impl<E: Eight> Faces<E> {
     }
 }
 
-/// Returns the magnitudes of numbers. This helper and the helpers after it are functions, because a closure is not
-/// always compiled for the level.
+/// Returns the magnitudes of numbers. `magnitude` and the helpers after it are functions, because the compiler does not
+/// always compile a closure for the level.
 #[inline(always)]
 fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
     wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))

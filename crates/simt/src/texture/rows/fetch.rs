@@ -69,7 +69,7 @@ impl Task for FetchRows<'_> {
     }
 }
 
-/// The task of reading texels of one level, for the lanes whose indices are inside the level.
+/// The task of reading texels of one level. The task reads only the lanes whose indices are inside the level.
 struct Fetching<'a> {
     grid: &'a Grid,
     level: &'a Level,

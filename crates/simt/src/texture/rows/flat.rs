@@ -1,11 +1,11 @@
-//! Reads one level of a 2D image whose coordinates repeat or clamp to the edge. In most programs, most reads are of
-//! this kind.
+//! Reads one level of a 2D image. The wrap modes repeat coordinates or clamp them to the edge. Most reads in most
+//! programs are of this kind.
 //!
 //! [`Plan::read_flat`] writes texels directly into the rows of a result. If a lane of a vector has a NaN or a
-//! coordinate far away from the image, the function does not read the vector. [`Plan::read`] must read such a vector.
-//! The filter, the wrap modes and the form of the texels are the same for all vectors. So the code makes no decisions
-//! per lane, and only few decisions per vector. For 32 lanes, nearest filtering takes 25 ns instead of 42 ns, and
-//! bilinear filtering takes 69 ns instead of 125 ns (rustc 1.95, AVX2, an AMD EPYC).
+//! coordinate far away from the image, [`Plan::read_flat`] does not read the vector. [`Plan::read`] must then read this
+//! vector. The filter, the wrap modes and the form of the texels are the same for all vectors. So the code makes no
+//! decisions per lane, and only few decisions per vector. For 32 lanes, nearest filtering takes 25 ns instead of 42 ns.
+//! Bilinear filtering takes 69 ns instead of 125 ns. (rustc 1.95, AVX2, an AMD EPYC)
 
 use std::cell::Cell;
 
@@ -29,14 +29,14 @@ pub struct FlatRows<'a> {
 }
 
 impl<'a> FlatRows<'a> {
-    /// Returns a row as cells. The argument is a mutable reference, so no other code uses the row.
+    /// Returns a row as cells. `row` is a mutable reference, so no other code uses the row.
     #[inline(always)]
     pub fn row<const N: usize>(row: &'a mut Words<N>) -> &'a [Cell<Words8>] {
         Cell::from_mut(row.as_chunks_mut().0).as_slice_of_cells()
     }
 }
 
-/// A read of one level of an image, with its filter and wrap modes.
+/// A read of one level of an image. The read has a filter, and a wrap mode for each axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Flat {
     level: usize,
@@ -45,8 +45,8 @@ pub(super) struct Flat {
     grid: Grid,
 }
 
-/// Wrapping along an axis. The index of a texel is first limited to a range, then masked. For any wrap mode, only one
-/// of these two steps changes the index.
+/// Wrapping along an axis. The code first limits the index of a texel to a range, and then applies a mask. For any wrap
+/// mode, only one of these two steps changes the index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Axis {
     least: i32,
@@ -56,7 +56,7 @@ struct Axis {
 
 impl Axis {
     /// Returns how a wrap mode changes indices along an axis of `size` texels. Returns `None` if the mode can read the
-    /// border, or if the mode repeats the image and `size` is not a power of two.
+    /// border. Also returns `None` if the mode repeats the image and `size` is not a power of two.
     fn new(wrap: Wrap, size: i32) -> Option<Axis> {
         match wrap {
             Wrap::ClampToEdge => Some(Axis { least: 0, most: size - 1, mask: -1 }),
@@ -116,7 +116,7 @@ impl Plan {
 }
 
 impl Flat {
-    /// Reads the rows. This function is not generic, so it is compiled only once, in this crate, and not in the crate
+    /// Reads the rows. This function is not generic. So it is compiled once in this crate, and not again in the crate
     /// of each machine.
     #[inline(never)]
     fn read_at_level(&self, level: level::Level, image: &Image, rows: &FlatRows<'_>) -> u64 {
@@ -173,8 +173,8 @@ impl ReadFlat<'_> {
             }
             let x = wide.mul(wide.of_bits(wide.load(&s[number].get())), wide.floats(grid.factor[0]));
             let y = wide.mul(wide.of_bits(wide.load(&t[number].get())), wide.floats(grid.factor[1]));
-            // A NaN has the largest magnitude, so its lane counts as far away. The code does not check inactive lanes,
-            // because wrapping limits the positions of all lanes to the image.
+            // A NaN has the largest magnitude, so a lane with a NaN counts as far away. The code does not check
+            // inactive lanes, because wrapping limits the positions of all lanes to the image.
             let magnitudes = wide.max_ints(magnitudes(wide, x), magnitudes(wide, y));
             let near = wide.lanes(wide.greater_ints(wide.ints(FAR.to_bits() as i32), magnitudes));
             if !u64::from(near) & of_vector != 0 {
@@ -185,7 +185,8 @@ impl ReadFlat<'_> {
                 let (x, weights_s) = lower(wide, x, offset[0]);
                 let (y, weights_t) = lower(wide, y, offset[1]);
                 let one = wide.ints(1);
-                // These calls are written out, because a closure is not always compiled for the level.
+                // The code repeats these calls without a closure, because the compiler does not always compile a
+                // closure for the level.
                 let left = along_s.places(wide, x, grid.steps[0]);
                 let right = along_s.places(wide, wide.add_ints(x, one), grid.steps[0]);
                 let above = along_t.places(wide, y, grid.steps[1]);

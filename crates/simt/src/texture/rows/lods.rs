@@ -1,6 +1,6 @@
 //! Levels of detail for rows of lanes.
 //!
-//! The logarithm performs the same operations as `libm`'s logarithm, but for several quads at once. (FreeBSD
+//! The logarithm performs the same operations as the logarithm of `libm`, but for several quads at once. (FreeBSD
 //! `e_log2.c`)
 
 use super::super::{Image, Sampler};
@@ -15,7 +15,7 @@ const PART: usize = 16;
 /// The set of all lanes in a part, with one bit per lane.
 const PART_LANES: u64 = (1 << PART) - 1;
 
-/// Returns the level of detail of each of the given lanes, as [`lod_of_quad`](super::super::lod_of_quad) computes it.
+/// Returns the level of detail of each lane in `lanes`. [`lod_of_quad`](super::super::lod_of_quad) defines the result.
 /// On a cube, the direction of each lane selects the face for that lane. Coordinates and results are rows of bits.
 pub fn lods_of_quads<W: Wide, const N: usize>(
     wide: W,
@@ -30,9 +30,9 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (coordinates, None), lanes)
 }
 
-/// Returns the level of detail on a cube for each of the given lanes, as [`lod_of_quad`](super::super::lod_of_quad)
-/// computes it. `facing` contains the directions that select the face. `quad` contains the directions of the origin
-/// lane, of the lane to its right and of the lane below it.
+/// Returns the level of detail on a cube for each lane in `lanes`. [`lod_of_quad`](super::super::lod_of_quad) defines
+/// the result. `facing` contains the directions that select the face. `quad` contains the directions of the origin
+/// lane, of the lane to the right of the origin lane, and of the lane below the origin lane.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -67,8 +67,8 @@ fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PA
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Returns the level of detail of each of the given lanes. For each quad, the function computes the differences between
-/// the lanes of the quad, and evaluates [`lod_of_gradients`](super::super::lod_of_gradients) once for these
+/// Returns the level of detail of each lane in `lanes`. For each quad, the function computes the differences between
+/// lanes of the quad. It then evaluates [`lod_of_gradients`](super::super::lod_of_gradients) once for these
 /// differences.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
@@ -125,7 +125,7 @@ struct Differences<'a> {
 }
 
 impl Differences<'_> {
-    /// Computes the part. This function is not generic, so that it is compiled in this crate, once for each level.
+    /// Computes the part. This function is not generic. So it is compiled in this crate, once for each level.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> Words<PART> {
         level.run(self)
@@ -179,8 +179,8 @@ fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
 /// The task of [`lods_on_faces`] for one part of the lanes.
 struct OnFaces<'a> {
     facing: [&'a Words<PART>; 3],
-    /// Directions of the origin lane, of the lane to its right and of the lane below it. If the value is `None`, the
-    /// origin lane and its neighbours are lanes 0, 1 and 2 of each quad, and `facing` contains their directions.
+    /// Directions of the origin lane, of the lane to the right, and of the lane below. If the field is `None`, these
+    /// three lanes are lanes 0, 1 and 2 of each quad, and `facing` contains their directions.
     quad: Option<[[&'a Words<PART>; 3]; 3]>,
     scales: [Option<f64>; 3],
 }
@@ -199,7 +199,8 @@ impl Task for OnFaces<'_> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Words<PART> {
         let wide = wide.eight();
-        // Coordinates s and t of the origin lane, of the lane to its right, and of the lane below it.
+        // Coordinates s and t of three lanes: the origin lane, the lane on the right of the origin lane, and the lane
+        // below the origin lane.
         let mut places = [[[0; PART]; 2]; 3];
         for half in 0..PART / EIGHT {
             let faces = Faces::of(wide, directions(wide, &self.facing, half, None));
@@ -229,8 +230,8 @@ impl Task for OnFaces<'_> {
     }
 }
 
-/// Returns the directions of eight lanes of a part. If `of_quad` is a number from 0 to 3, each lane gets the direction
-/// of the lane with that number in its quad.
+/// Returns the directions of eight lanes of a part. If `of_quad` is a number from 0 to 3, it selects a lane of each
+/// quad, and every lane of the quad gets the direction of the selected lane.
 #[inline(always)]
 fn directions<E: Eight>(
     wide: E,
@@ -241,8 +242,8 @@ fn directions<E: Eight>(
     [eight(wide, x, half, of_quad), eight(wide, y, half, of_quad), eight(wide, z, half, of_quad)]
 }
 
-/// Returns the words of eight lanes of a part. If `of_quad` is a number from 0 to 3, each lane gets the word of the
-/// lane with that number in its quad.
+/// Returns the words of eight lanes of a part. If `of_quad` is a number from 0 to 3, it selects a lane of each quad,
+/// and every lane of the quad gets the word of the selected lane.
 #[inline(always)]
 fn eight<E: Eight>(wide: E, row: &Words<PART>, half: usize, of_quad: Option<usize>) -> E::Ints {
     let words = &row.as_chunks::<EIGHT>().0[half];
@@ -287,8 +288,8 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
             }
         }
     }
-    // The lanes of a quad usually have the same level of detail. On a cube, the lanes of a quad have the same level of
-    // detail if their directions point at the same face.
+    // The lanes of a quad usually have the same level of detail. On a cube, this is true if all directions of the quad
+    // point at the same face.
     let mut differ = 0;
     for squares in &squares {
         for quad in squares.as_chunks::<4>().0 {
@@ -331,7 +332,8 @@ fn log2<const Q: usize>(numbers: &[f64; Q]) -> [f64; Q] {
     let mut logarithms = [0.0; Q];
     for lane in 0..Q {
         let number = numbers[lane];
-        // Split the number into 2^k (1 + f), with 1 + f between half the square root of 2 and the square root of 2.
+        // Split the number into 2^k (1 + f). The factor 1 + f is between half the square root of 2 and the square root
+        // of 2.
         let high = (number.to_bits() >> 32) as u32;
         let moved = high.wrapping_add(0x3ff0_0000 - 0x3fe6_a09e);
         let exponent = (moved >> 20) as i32 - 0x3ff;
@@ -372,7 +374,8 @@ mod tests {
                     1.0 + f64::from(random.next()) / f64::from(u32::MAX)
                         * if round & 1 == 0 { 1e-3 } else { -0.6 }
                 }
-                // These numbers are squares of singles, as in the computation of a level of detail.
+                // These numbers are squares of singles. The computation of a level of detail also uses squares of
+                // singles.
                 2 => {
                     let single = f64::from(f32::from_bits(random.next() & 0x7f7f_ffff).max(1e-40));
                     single * single

@@ -1,4 +1,5 @@
-//! The texels near the coordinates of eight lanes: their positions after wrapping, and the weights of the upper texels.
+//! The texels near the coordinates of eight lanes. Each texel has a position after wrapping, and each upper texel has a
+//! weight.
 
 use super::super::{Sampler, Wrap, wrap_of_nearest};
 use super::{Eights, FAR, Grid};
@@ -7,7 +8,8 @@ use crate::wide::{Eight, Words8};
 /// The texels near coordinates. Along each axis, side 0 is the lower texel and side 1 is the upper texel. The texel on
 /// side x along s and on side y along t has the number x + 2 y.
 pub(super) struct Near<E: Eight> {
-    /// Set of the lanes that cannot be read as rows, because a coordinate is not nearer to the origin than [`FAR`].
+    /// Set of the lanes that cannot be read as rows. Such a lane has a coordinate that is not nearer to the origin than
+    /// [`FAR`].
     pub(super) far: u32,
     places: [E::Ints; 4],
     /// For each axis and side, a mask of the lanes whose texel is outside the image.
@@ -65,7 +67,7 @@ impl<E: Eight> Near<E> {
         Near { far, places: [place; 4], outside: [[outside; 2]; 2], weights, border }
     }
 
-    /// Returns the texels on both sides of the coordinates of vector `number`, along s. If the image has the axis t,
+    /// For each coordinate of vector `number`, returns the texels on both sides along s. If the image has the axis t,
     /// the function also returns the texels on both sides along t.
     #[inline(always)]
     pub(super) fn corners(
@@ -83,7 +85,8 @@ impl<E: Eight> Near<E> {
             border |= along.border;
         }
         let [s, t] = along;
-        // These sums are written out, because a closure is not always compiled for the level.
+        // The code repeats these sums without a closure, because the compiler does not always compile a closure for the
+        // level.
         let [lower, upper] = [wide.add_ints(t.places[0], place), wide.add_ints(t.places[1], place)];
         let places = [
             wide.add_ints(s.places[0], lower),
@@ -95,8 +98,8 @@ impl<E: Eight> Near<E> {
         Near { far, places, outside, weights: [s.weight, t.weight], border }
     }
 
-    /// Returns the texels on one of the two slices next to the coordinates of a 3D image. `side` selects the slice.
-    /// `self` contains the texels on the first slice of the image.
+    /// A coordinate of a 3D image is between two slices. Returns the texels on one of the two slices. `side` selects
+    /// the slice. `self` contains the texels on the first slice of the image.
     #[inline(always)]
     pub(super) fn on_slice(&self, wide: E, slices: &Along<E>, side: usize) -> Near<E> {
         let (mut places, [mut s, t]) = (self.places, self.outside);
@@ -115,7 +118,7 @@ impl<E: Eight> Near<E> {
         self.places[corner]
     }
 
-    /// Returns the components of a texel, with the border colour for lanes whose texel is outside the image.
+    /// Returns the components of a texel. A lane whose texel is outside the image gets the border colour.
     #[inline(always)]
     pub(super) fn bordered<const C: usize>(
         &self,
@@ -135,15 +138,15 @@ impl<E: Eight> Near<E> {
 }
 
 impl<E: Eight> Along<E> {
-    /// Returns the result for an axis that the image does not have: the texels on both sides are the same.
+    /// Returns the result for an axis that the image does not have. Both sides of a coordinate have the same texel.
     #[inline(always)]
     fn none(wide: E) -> Along<E> {
         let sides = [wide.ints(0); 2];
         Along { places: sides, outside: sides, weight: wide.floats(0.0), border: false }
     }
 
-    /// Returns the texels along an axis on both sides of the coordinates of a vector. If lanes are too far away, the
-    /// function adds these lanes to the set `far`.
+    /// For each coordinate of a vector, returns the texels on both sides along an axis. The function adds lanes that
+    /// are too far away to the set `far`.
     #[inline(always)]
     pub(super) fn new(
         wide: E,
@@ -155,8 +158,8 @@ impl<E: Eight> Along<E> {
     ) -> Along<E> {
         let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
         let mut texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], far);
-        // `Clamp` and `MirrorOnce` clamp the coordinate before texels are selected. So these modes also change the
-        // weights.
+        // The modes `Clamp` and `MirrorOnce` clamp the coordinate before texels are selected. So `Clamp` and
+        // `MirrorOnce` also change the weights.
         let (size, moved) = (grid.size[axis] as f32, offset as f32);
         let stops = match wrap {
             Wrap::Clamp => Some([-moved, size - moved]),
@@ -211,8 +214,9 @@ pub(super) fn layers<E: Eight>(wide: E, layers: &Words8, last: f32) -> E::Ints {
     wide.to_ints(wide.sub(wide.add(layer, whole), whole))
 }
 
-/// Returns the coordinates along an axis in texels. All results are nearer to the origin than [`FAR`]. A NaN is
-/// replaced by 0. A coordinate that is farther away is also replaced by 0, and its lane is added to `far`.
+/// Returns the coordinates along an axis in texels. All results are nearer to the origin than [`FAR`]. The function
+/// replaces a NaN by 0. It also replaces a coordinate that is farther away by 0, and adds the lane of this coordinate
+/// to `far`.
 #[inline(always)]
 fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut u32) -> E::Floats {
     let scaled = wide.bits(wide.mul(wide.of_bits(wide.load(coordinates)), wide.floats(factor)));
@@ -229,7 +233,7 @@ fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut 
 /// Wraps the indices of texels along an axis, so that all are inside the image. Returns the wrapped indices, and the
 /// mask of the lanes that read the border.
 ///
-/// An index is the sum of two numbers: an offset, and a coordinate that is nearer than [`FAR`]. A level has less than a
+/// An index is the sum of an offset and a coordinate. The coordinate is nearer than [`FAR`]. A level has less than a
 /// quarter of [`FAR`] texels along an axis. So no sum overflows, and singles represent all these numbers exactly.
 #[inline(always)]
 fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints, E::Ints) {
@@ -254,7 +258,7 @@ fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints
     }
 }
 
-/// Returns `index` modulo `size` as a number that is not negative. The quotient of singles may be wrong by one, and the
+/// Returns `index` modulo `size` as a number that is not negative. The quotient of singles may be wrong by one. The
 /// code corrects this error.
 #[inline(always)]
 fn modulo<E: Eight>(wide: E, index: E::Ints, size: i32) -> E::Ints {

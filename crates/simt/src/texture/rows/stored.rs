@@ -1,5 +1,5 @@
-//! Reads the texels of a level for all lanes of a row. The texels are stored as words, or as elements that are
-//! converted for several lanes at once.
+//! Reads the texels of a level for all lanes of a row. The texels are stored as words or as elements. The code converts
+//! the elements of several lanes at once.
 //!
 //! For elements, the results equal those of [`Elements::texel`](super::Elements::texel).
 
@@ -30,8 +30,8 @@ pub(super) trait Stored<const C: usize> {
         [a, b, c, d]
     }
 
-    /// Returns the mean of the texels at four positions, mixed along s, then along t. All numbers of the level must be
-    /// [bounded](super::Image::is_bounded).
+    /// Returns the mean of the texels at four positions. The function mixes the texels along s, then along t. All
+    /// numbers of the level must be [bounded](super::Image::is_bounded).
     #[inline(always)]
     fn mean<E: Eight>(
         &self,
@@ -109,7 +109,7 @@ impl Fraction {
     /// Returns the bits of the channel's values in these words.
     #[inline(always)]
     fn of<E: Eight>(&self, wide: E, words: E::Ints, bytes: bool) -> E::Ints {
-        // The number has up to 24 bits, so it is exact as a single.
+        // The number has up to 24 bits, so a single represents the number exactly.
         let number = wide.to_floats(match bytes {
             true => wide.byte(words, self.shift / 8),
             false => wide.and(wide.shr(words, self.shift), wide.ints(self.most as i32)),
@@ -169,8 +169,8 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
 
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // If the two words are adjacent in all lanes, they are read together. In a lane whose coordinate wraps around
-        // between the two texels, the words are not adjacent.
+        // If the two words are adjacent in all lanes, one read covers both words. If a lane's coordinate wraps around
+        // between the two texels, the words of this lane are not adjacent.
         let [first, second] = match follows(wide, places) {
             true => wide.pairs_at(self.bytes, places[0]),
             false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],
@@ -242,7 +242,7 @@ fn component<E: Eight>(wide: E, channel: &Channel, field: Field, words: E::Ints)
     let numbers = wide.and(wide.shr(words, field.shift()), wide.ints(field.most() as i32));
     match channel {
         Channel::Word(_) | Channel::Bits(_) => numbers,
-        // The number has up to 24 bits, so it is exact as a single.
+        // The number has up to 24 bits, so a single represents the number exactly.
         Channel::Fraction(_) => {
             let most = wide.floats(field.most() as f32);
             wide.bits(wide.div(wide.to_floats(numbers), most))
@@ -314,7 +314,7 @@ mod tests {
         for width in [1, 2, 4, 5, 6, 8, 10, 11, 16, 24] {
             let field = Field::new(32 - width, width).unwrap();
             let fraction = Fraction::new(&Channel::Fraction(field)).unwrap();
-            // A test of all codes of 24 bits would take too long, so only every 1,021st code is tested.
+            // A test of all codes of 24 bits would take too long. So this test covers only every 1,021st code.
             let step = if width > 16 { 1021 } else { 1 };
             for first in (0..1u32 << width).step_by(8 * step) {
                 let numbers: Words8 =

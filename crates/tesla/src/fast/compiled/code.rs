@@ -30,7 +30,7 @@ type Flags = [Value; 4];
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     rows: Rows,
-    /// Whether the path loads words of s[], or reads s[] at an address that is the same for all lanes.
+    /// Whether the path loads words of s[], or reads s[] at one address for all lanes.
     loads: bool,
     /// The lanes of [`PREDICATED`], active or not.
     predicated: Option<Value>,
@@ -171,8 +171,8 @@ impl<'a> Way<'a> {
 
     // Floats.
 
-    /// Returns a float result whose NaN may be non-canonical. On the slow path, the lane function `with` computes the
-    /// result for lanes with a NaN and for lanes that `test` selects.
+    /// Returns a float result. A NaN in the result may be non-canonical. On the slow path, the lane function `with`
+    /// computes two kinds of lanes: lanes whose result is a NaN, and lanes that `test` selects.
     fn float(
         &mut self,
         value: Value,
@@ -195,8 +195,8 @@ impl<'a> Way<'a> {
         self.rows.strip.per_lane(with, value, test, mask, sources)
     }
 
-    /// Returns `value`. `value` is correct only in the lanes in which the sign bit of `test` is clear. If the bit is
-    /// set in some lane, the guard of the fast path fails. The slow path then computes that lane with the function
+    /// Returns `value`. `value` is correct only in lanes in which the sign bit of `test` is clear. If the sign bit is
+    /// set in some lane, the guard of the fast path fails. The slow path then computes this lane with the function
     /// `with`.
     fn unless(
         &mut self,
@@ -223,15 +223,15 @@ impl<'a> Way<'a> {
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
-        // The remainder of the rounded product. If the product was rounded away from zero, the remainder and the
-        // product have opposite signs, and the product is one unit too large.
+        // The remainder of the rounded product. If rounding increased the magnitude of the product, the remainder and
+        // the product have opposite signs. The product is then one unit too large.
         let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);
         let away = self.rows.compare(predicate::LT, against, zero);
         let cut = self.rows.two(Two::Add, product, away);
-        // The remainder is a normal number if the product is at least 2^-78. The last place of such a product is at
-        // least 2^-101, and the last place of its remainder is at least 2^-125.
+        // The remainder is a normal number if the product is at least 2^-78. The last place of a product of this size
+        // is at least 2^-101. The last place of the remainder is at least 2^-125.
         const LEAST: u32 = (127 - 78) << 23;
         const INFINITY: u32 = 255 << 23;
         let twice = self.rows.two(Two::Add, product, product);
@@ -320,7 +320,7 @@ impl<'a> Way<'a> {
     }
 
     /// Extracts the half of a source, if the source is a half register. Applies the modifiers of the source, and
-    /// returns the result. If the result is a NaN, the NaN is canonical unless `floats` is set.
+    /// returns the result. Unless `floats` is set, a NaN result is canonical.
     fn source(&mut self, operation: &Operation, number: usize, floats: bool) -> Value {
         let Operation { src, shift, narrow, keep, flip, .. } = *operation;
         let mut value = self.place(src[number]);
@@ -343,7 +343,7 @@ impl<'a> Way<'a> {
 
     // s[].
 
-    /// Returns whether the path loads words of s[], or reads s[] at an address that is the same for all lanes.
+    /// Returns whether the path loads words of s[], or reads s[] at one address for all lanes.
     pub(super) fn loads(&self) -> bool {
         self.loads
     }
@@ -351,7 +351,8 @@ impl<'a> Way<'a> {
     /// Returns whether a load or store of s[] has a template. Each lane must access a whole word.
     pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
-        // Only whole words have a template, because the check whether a store and a load overlap works word by word.
+        // Only accesses to whole words have a template. The reason is that the code checks word by word whether a store
+        // and a load overlap.
         let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
         let base = match (base, mem.base) {
             (Some(place), _) => self.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
@@ -379,8 +380,8 @@ impl<'a> Way<'a> {
         moves && is_row && matches!(mem.space, Space::Global(_))
     }
 
-    /// Loads rows from g[], or stores a row to g[]. `site` is the number of this access among the accesses that
-    /// compiled code executes without a call.
+    /// Loads rows from g[], or stores a row to g[]. Compiled code numbers the accesses that it executes without a call.
+    /// `site` is the number of this access.
     pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
         let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
         let base = self.place(base?);
@@ -396,7 +397,7 @@ impl<'a> Way<'a> {
             let inside = way.rows.strip.inside_site(site, address, distance as i32, mask);
             way.rows.strip.window_load(inside)
         };
-        // If an address is not a multiple of the access size, the low bits of the address are taken as zero. (13.18)
+        // If an address is not a multiple of the access size, the access ignores the low bits of the address. (13.18)
         if size < 4 {
             let (all, low) = (self.rows.word(!3), self.rows.word(4 - size));
             let (first, low) = (self.rows.two(Two::And, address, all), self.rows.two(Two::And, address, low));
@@ -449,7 +450,7 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// Reads up to one word of s[] at an address that exists and is the same for all lanes.
+    /// Reads up to one word of s[]. The address exists and is the same for all lanes.
     fn shared_word(&mut self, operation: &Operation) -> Option<Value> {
         let Operation { number: at, shift: [bytes, ..], narrow: [signed, ..], .. } = *operation;
         let word = self.rows.strip.window_word(at & !3)?;
@@ -752,7 +753,7 @@ fn float_predicate(compare: Compare) -> Option<u8> {
     })
 }
 
-/// Returns whether the operation has the same result for a non-canonical NaN as for the canonical NaN.
+/// Returns whether the operation has the same result for a canonical and for a non-canonical NaN.
 fn takes_floats(op: &Arith) -> bool {
     match op {
         Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMad { .. } | Arith::FSet { .. } | Arith::Slct => {

@@ -1,4 +1,4 @@
-//! The compiled engine runs a program as linked host code, instead of block by block like the fast engine.
+//! The compiled engine runs a program as linked host code. The fast engine runs the program block by block.
 //!
 //! | read | for |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | `per_lane` | per-lane slow paths |
 //! | `run` | entry, exit and flow of code |
 //!
-//! Between two nodes, registers, flags, flow state and counts have the same values as in the fast engine. The fast
-//! engine can therefore continue wherever compiled code stops. If some operation of an instruction has no template,
-//! compiled code calls the fast engine's handlers for the operations of that instruction.
+//! When a node has ended, registers, flags, flow state and counts have the same values as in the fast engine. The fast
+//! engine can therefore continue wherever compiled code stops. If an instruction has an operation without a template,
+//! compiled code calls the fast engine's handlers for all operations of the instruction.
 
 mod code;
 mod per_lane;
@@ -43,8 +43,8 @@ type Traced = reconverge_jit::Traced<run::Tesla>;
 /// indices of the instructions in the code.
 type Parts = Vec<Vec<usize>>;
 
-/// The load or store of an instruction, if the instruction has one. The load or store has a site only if compiled code
-/// accesses the memory without a call.
+/// The load or store of an instruction, if any. A load or store has a site only if compiled code accesses the memory
+/// without a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Access {
     number: Option<u32>,
@@ -58,8 +58,8 @@ pub(super) struct Call {
     access: Access,
 }
 
-/// Kinds of lanes that leave a node: the lanes that wait for the BREAK entry, and the lanes that wait for the CALL
-/// entry.
+/// Kinds of lanes that leave a node. Lanes of the first kind wait for the BREAK entry. Lanes of the second kind wait
+/// for the CALL entry.
 const BROKE: u8 = 0;
 const RETURNED: u8 = 1;
 
@@ -69,8 +69,8 @@ pub(super) struct Own {
     /// The block in which the node begins, and the index of the node's first instruction in this block.
     block: u32,
     first: u32,
-    /// The block whose control flow runs after the node (`ends`), and the blocks at whose ends some lanes leave the
-    /// node (`leaves`).
+    /// `ends` is the block whose control flow runs after the node. `leaves` are the blocks at whose ends some lanes
+    /// leave the node.
     ends: u32,
     leaves: Vec<u32>,
 }

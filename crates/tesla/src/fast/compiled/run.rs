@@ -76,13 +76,12 @@ impl LinkedMachine for Tesla {
                 unsafe { handler(lanes, operation) };
             }
         };
-        // Lanes may have left nodes since the last call of the function `flow`, so this code updates the active lanes.
+        // After the last call of the function `flow`, lanes may have left nodes. So this code updates the active lanes.
         lanes.sets[ACTIVE] = state.active as u32;
         execute(lanes, call.operations.start, call.operations.end);
         let Access { number: Some(number), site } = call.access else { return true };
         let access = &lowered.accesses[number as usize];
-        // A load may overwrite the register that holds the address of the load, so this code reads the address before
-        // the load.
+        // A load may overwrite the register that contains its address. So this code reads the address before the load.
         let address = site.and_then(|site| Some((site, first_address(lanes, &access.transfer)?)));
         // SAFETY: lowering created the transfer for the level of the engine.
         let done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
@@ -104,7 +103,8 @@ impl LinkedMachine for Tesla {
                 Some(guard) if guard.always => (own.ends, state.active),
                 _ => (own.ends, state.taken()),
             },
-            // All lanes have left the node, and compiled code has cleared these lanes in the row of the active lanes.
+            // All lanes have left the node. In the row of the active lanes, compiled code has cleared the bits of these
+            // lanes.
             piece => {
                 cursor.lanes.sets[ACTIVE] = 0;
                 (own.leaves[piece as usize - 1], state.active)
@@ -227,8 +227,8 @@ fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
 /// Sets the memory of a site to the buffer that contains an address of a segment.
 fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, address): (u8, u32)) {
     if let Some((start, bytes)) = memory.whole(segment, address) {
-        // SAFETY: while the memory keeps its present layout, the threads of the launch may access these bytes at any
-        // time. The site is valid only while the memory keeps this layout.
+        // SAFETY: until the layout of the memory changes, the threads of the launch may access these bytes at any time.
+        // The site becomes invalid when the layout changes.
         unsafe { state.set_site(site, start, bytes) };
     }
 }
@@ -273,11 +273,12 @@ impl<'a> Runner<'a> {
         let counts: *mut [u64] = &raw mut cursor.runs[cursor.lowered.blocks.len()..];
         let lowered = cursor.lowered;
         let mut work = Work { linked: &compiled.linked, cursor, exit: None, waiting, has_waited: false };
-        // SAFETY: nothing else accesses the counts of parts while code runs.
+        // SAFETY: while code runs, only the code accesses the counts of parts.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };
-        // SAFETY: nodes exist only if the processor has the level. The nodes were traced for the layout of these rows,
-        // which contain the row of the active lanes. The nodes were also traced for a window that has the size of s[].
+        // SAFETY: nodes exist only if the processor has the level. The nodes were traced for the layout of these rows.
+        // The row of the active lanes is one of these rows. The nodes were also traced for a window that has the size
+        // of s[].
         let left =
             unsafe { compiled.linked.run(arrived, |own| lowered.first_pc(own.block), state, &mut work) };
         work.cursor.follow(state);
@@ -301,9 +302,9 @@ impl<'a> Runner<'a> {
                 Own { block, first: 0, .. } => Exit::Before(*block),
                 _ => halt(node),
             },
-            // If the node is at the start of its block, the fast engine continues at the start of this block, before
-            // the join of the block, if any. So if the fast engine halts at this block, the report of the halt includes
-            // the lanes that have arrived at the join.
+            // If the node is at the start of its block, the fast engine continues at the start of the block, before the
+            // block's join, if any. The fast engine may halt at this block. The report of the halt then includes the
+            // lanes that have arrived at the join.
             Left::Refused(node) | Left::Stopped(node) => match compiled.linked.own(node) {
                 Own { block, first: 0, .. } => Exit::Apart(*block),
                 _ => halt(node),

@@ -1,8 +1,8 @@
 //! Traces a program: converts blocks of the fast engine to nodes of linked code.
 //!
-//! A node is a chain of blocks in which each block is reached only from the previous block. The node includes the
-//! conditionals among these blocks. A store ends a node. A node also ends before an operation without a template, and a
-//! separate node calls this operation.
+//! A node is a chain of blocks. Each block of the chain, except the first, can be reached only from the previous block.
+//! The node includes the conditionals between these blocks. A store ends a node. An operation without a template also
+//! ends a node, and a separate node calls this operation.
 
 use std::ops::Range;
 
@@ -26,7 +26,8 @@ const MOST_INSTRUCTIONS: u32 = 200;
 const MOST_WORDS: u32 = 16;
 
 /// Traces a program. Returns the nodes and the parts of the program. The nodes count how often each part runs. If
-/// `both` is set, compiled code executes each load and store for all lanes of a warp before the next load or store.
+/// `both` is set, compiled code completes each load or store for all lanes of a warp before it starts the next load or
+/// store.
 pub(super) fn trace<'a>(
     context: &'a Context,
     lowered: &'a Lowered,
@@ -76,8 +77,8 @@ pub(super) fn trace<'a>(
     (tracer.linker.finish(&tracer.starts), tracer.parts)
 }
 
-/// Returns, for each block, whether the block is part of a loop. Such a block is between a backward branch and the
-/// target of that branch.
+/// Returns, for each block, whether the block is part of a loop. A block is part of a loop if it is between a backward
+/// branch and the target of the branch.
 fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut loops = vec![false; lowered.blocks.len()];
     for (number, block) in lowered.blocks.iter().enumerate() {
@@ -92,7 +93,7 @@ fn loops(context: &Context, lowered: &Lowered) -> Vec<bool> {
     loops
 }
 
-/// Returns for each block whether some control-flow instruction names the block as a target.
+/// Returns, for each block, whether the block is the target of a control-flow instruction.
 fn targets(context: &Context, lowered: &Lowered) -> Vec<bool> {
     let mut targets = vec![false; lowered.blocks.len()];
     for inst in context.code.slots().flatten() {
@@ -116,8 +117,8 @@ struct Open {
     stores: bool,
     /// Whether the budget is checked at the entry of the node.
     is_checked: bool,
-    /// Number of instructions before the last exit of the node, plus the number of instructions in the node's
-    /// conditionals, plus the number of arrivals at joins.
+    /// A sum of three numbers: the instructions before the last exit of the node, the instructions in the node's
+    /// conditionals, and the arrivals at joins.
     inside: u32,
 }
 
@@ -127,12 +128,12 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: Vec<bool>,
-    /// For each block, whether it is compiled (`chosen`), whether it is a target of control flow (`targets`), and
-    /// whether it is part of the node of another block (`absorbed`).
+    /// Three flags for each block. `chosen`: the block is compiled. `targets`: the block is a target of control flow.
+    /// `absorbed`: the block is part of the node of another block.
     chosen: Vec<bool>,
     targets: Vec<bool>,
     absorbed: Vec<bool>,
-    /// Whether compiled code executes each load and store for all lanes before the next load or store.
+    /// Whether compiled code completes each load or store for all lanes before it starts the next load or store.
     both: bool,
     /// Number of accesses to g[] that compiled code executes without a call.
     sites: u32,
@@ -143,8 +144,8 @@ struct Tracer<'a> {
     starts: Vec<Option<u32>>,
     parts: Parts,
     open: Option<Open>,
-    /// The latest node that checks the budget (`checked`), and the number of instructions that this check covers so
-    /// far.
+    /// `checked` is the latest node that checks the budget. `covered` is the number of instructions that this check
+    /// covers so far.
     checked: u32,
     covered: u32,
 }
@@ -219,7 +220,7 @@ impl<'a> Tracer<'a> {
             && self.covered() + block.size <= self.most
     }
 
-    /// Returns the number of instructions since the budget was checked.
+    /// Returns the number of instructions since the last check of the budget.
     fn covered(&self) -> u32 {
         self.covered + self.open.as_ref().map_or(0, |open| open.places.len() as u32 + open.inside)
     }
@@ -252,7 +253,7 @@ impl<'a> Tracer<'a> {
         fall
     }
 
-    /// Returns the number of instructions since the last exit, and the number of the part that consists of these
+    /// Returns two numbers: the number of instructions since the last exit, and the number of the part for these
     /// instructions.
     fn piece(&mut self) -> [u32; 2] {
         let places = self.open.as_mut().map_or_else(Vec::new, |open| std::mem::take(&mut open.places));
@@ -281,8 +282,8 @@ impl<'a> Tracer<'a> {
         };
         let (branch, joins) = (self.block(branch), self.block(joins));
         let first = self.lowered.inside[conditional.joins as usize].ends.first().copied();
-        // The first instruction of the block `joins` has the join. Compiled code cannot stop between the join and this
-        // first instruction, so at least this instruction must have templates.
+        // The first instruction of the block `joins` has the join. Compiled code cannot stop between the join and the
+        // rest of this instruction. So at least this instruction must have templates.
         let carries =
             templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
         let size = branch.size + diamond.tried + joins.size;
@@ -324,14 +325,14 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Adds a part that counts runs of these instructions.
+    /// Adds a part. The part counts how often the instructions in `places` run.
     fn part(&mut self, places: Vec<usize>) -> u32 {
         self.parts.push(places);
         self.linker.part()
     }
 
-    /// Traces the instructions of a block. If `goes_on` is set, the block continues a node whose entry has already
-    /// checked the budget.
+    /// Traces the instructions of a block. If `goes_on` is set, the block continues a node. The entry of this node has
+    /// already checked the budget.
     fn execute(&mut self, number: u32, goes_on: bool) {
         let block = self.block(number);
         let inside = &self.lowered.inside[number as usize];
@@ -362,8 +363,8 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Traces the load or store at the end of a block. Also traces the other operations of the same instruction, before
-    /// and after the load or store.
+    /// Traces the load or store at the end of a block. Also traces the operations of the same instruction before and
+    /// after the load or store.
     fn access(&mut self, own: Own, is_first: bool, before: Range<u32>, number: u32) {
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
@@ -383,9 +384,9 @@ impl<'a> Tracer<'a> {
             let access = Access { number, site: None };
             return self.call(own, is_first, Call { operations: before, access });
         }
-        // Without `both`, a node runs completely for one strip (a group of lanes) before the node runs for the next
-        // strip. So within a node, a store must not follow a load or another store, and a load must not follow a store.
-        // With `both`, a node executes all its loads and then its stores in order.
+        // A strip is a group of lanes. Without `both`, a node runs completely for one strip before it runs for the next
+        // strip. So within a node, a store must not follow a load or another store. A load must not follow a store.
+        // With `both`, a node executes first its loads and then its stores, each in program order.
         let stores = matches!(transfer.kind, Kind::Store { .. });
         let (loads, both) = (self.linker.slow.loads(), self.both);
         let meets = |open: &Open| if both { open.stores && !stores } else { open.stores || stores && loads };
@@ -442,7 +443,7 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// Ends the open node. If `flow` is a block, the control flow at the end of this block runs after the node.
+    /// Ends the open node. If `flow` contains a block, the control flow at the end of this block runs after the node.
     fn end(&mut self, next: Next, flow: Option<u32>) {
         if self.open.is_none() {
             return;

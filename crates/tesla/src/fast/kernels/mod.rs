@@ -1,9 +1,9 @@
 //! Operations with special code for whole rows of lanes.
 //!
-//! A kernel is an operation that is known at compile time. So the compiler reduces the list of operations in
-//! [`crate::meaning`] to one call of a function of [`crate::lane`] with constant arguments. Operations without a kernel
-//! are rare, and [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares kernels and lane
-//! functions, instruction by instruction.
+//! A kernel is an operation that is known at compile time. [`crate::meaning`] has a list of operations. For a kernel,
+//! the compiler reduces this list to one call of a function of [`crate::lane`] with constant arguments. Operations
+//! without a kernel are rare, and [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares
+//! kernels and lane functions, instruction by instruction.
 
 use reconverge_simt::Level;
 
@@ -24,14 +24,14 @@ pub(super) struct Shape {
     pub(super) modified: bool,
 }
 
-/// Defines the kernels of a module. Each row starts with the kind of operands that its operations accept (`word`,
-/// `half` or `modified`). If the lane function does not compute each lane, the braces contain the method of
-/// computation.
+/// Defines the kernels of a module. Each row starts with the kind of operands that the operations of the row accept
+/// (`word`, `half` or `modified`). The braces contain the method of computation. If the lane function computes each
+/// lane, the braces are empty.
 ///
-/// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
-/// instances of a generic function into the code generation unit of the module that defines the function. An
-/// incremental build generates only changed units. With one unit for all kernels, each change of a lane function cost
-/// 43 s of code generation in a test build.
+/// Each module of kernels has separate functions `handler`, `word`, `half` and `modified`. A generic function is
+/// defined in a module. The compiler puts the instances of the function into the code generation unit of this module.
+/// An incremental build generates only changed units. With one unit for all kernels, each change of a lane function
+/// cost 43 s of code generation in a test build.
 macro_rules! kernels {
     ($( $with:ident $way:tt: $($op:expr),+; )*) => {
         use reconverge_simt::{Level, handlers};
@@ -43,8 +43,8 @@ macro_rules! kernels {
 
         handlers!(fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-        /// Returns the code of an operation on whole words. Returns `None` if some operand is a half register or some
-        /// source has a modifier.
+        /// Returns the code of an operation on whole words. Returns `None` if an operand is a half register or a source
+        /// has a modifier.
         fn word<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } | Shape { modified: true, .. } => None,
@@ -54,7 +54,7 @@ macro_rules! kernels {
             }
         }
 
-        /// Returns the code of an operation on words and half registers. Returns `None` if some source has a modifier.
+        /// Returns the code of an operation on words and half registers. Returns `None` if a source has a modifier.
         #[allow(dead_code, reason = "the kernels of a module may have no halves")]
         fn half<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
@@ -64,8 +64,8 @@ macro_rules! kernels {
             }
         }
 
-        /// Returns the code of an operation on whole words with or without modifiers. Returns `None` if some operand is
-        /// a half register.
+        /// Returns the code of an operation on whole words with or without modifiers. Returns `None` if an operand is a
+        /// half register.
         fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } => None,
@@ -138,11 +138,11 @@ mod float;
 mod integer;
 mod zero_wins;
 
-/// Returns the code of an operation, or `None` if the operation has no kernel. `op` itself has no modifiers: all
+/// Returns the code of an operation. Returns `None` if the operation has no kernel. `op` has no modifiers. All
 /// modifiers, including `not`, are fields of the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
-    // If an operation saturates in the mode SAT_NAN, the operation has no kernel, because launches in this mode are
-    // rare. In the mode MUL_ZERO_WINS, products have their own kernels.
+    // An operation that saturates in the mode SAT_NAN has no kernel, because launches in this mode are rare. In the
+    // mode MUL_ZERO_WINS, products have separate kernels.
     let (by_mode, is_product) = match *op {
         Arith::FAdd { sat, .. } | Arith::F2F32 { sat, .. } => (sat && modes.sat_nan, false),
         Arith::FMul { sat, .. } | Arith::FMad { sat } => (sat && modes.sat_nan, true),

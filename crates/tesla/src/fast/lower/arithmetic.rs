@@ -104,7 +104,7 @@ impl Lower<'_> {
         Some(())
     }
 
-    /// Returns whether all lanes read the operand at the same address, and the address is known to exist.
+    /// Returns whether all lanes read the operand at the same address, and whether this address certainly exists.
     pub(super) fn is_uniform(&self, mem: &Mem) -> bool {
         let bytes = mem.access.bytes();
         let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;

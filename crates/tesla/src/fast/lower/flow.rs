@@ -1,12 +1,13 @@
-//! Lowers control flow: the order of blocks, and the joins at which the sides of a branch reconverge.
+//! Lowers control flow. This file determines the order of blocks, and the joins at which the sides of a branch
+//! reconverge.
 
 use super::{Block, Conditional, Diamond, Last, Lower, NONE, Side, Test};
 use crate::context::Context;
 use crate::inst::{Control, End, Guard, Inst, Op};
 
 /// For each block, sets the numbers of the blocks that follow the block. Between `quadon` and `quadpop`, control flow
-/// is a fault. Only the token stack shows whether an instruction runs between `quadon` and `quadpop`. So the blocks of
-/// programs with these instructions have no successors.
+/// is a fault. Only the token stack shows whether an instruction runs between `quadon` and `quadpop`. So if a program
+/// contains `quadon` or `quadpop`, its blocks have no successors.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
@@ -27,7 +28,8 @@ pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     }
 }
 
-/// Returns the diamond of the branch at the end of a block, if the two sides of the branch lead to the same join.
+/// Returns the diamond of the branch at the end of a block. Returns `None` unless the two sides of the branch lead to
+/// the same join.
 pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Diamond> {
     let Last::Bra { target, .. } = block.last else { return None };
     if block.fall == NONE && block.jump == NONE {
@@ -70,8 +72,8 @@ pub(super) fn conditional(
     Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
-/// Returns, for each word, whether a new block must begin at the word. A jump to any other word goes to the middle of a
-/// block.
+/// Returns, for each word, whether a new block must begin at the word. If no block must begin at a word, a jump to this
+/// word goes to the middle of a block.
 pub(super) fn leaders(context: &Context) -> Vec<bool> {
     let mut leaders = vec![false; context.code.words().len()];
     for (place, inst) in context.code.slots().enumerate() {

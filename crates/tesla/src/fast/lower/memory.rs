@@ -91,7 +91,7 @@ impl Lower<'_> {
         }
         let mut transfer = self.transfer(&mem, rows, set)?;
         let kind = if unlock { Kind::StoreUnlock { shift } } else { Kind::Store { shift } };
-        // If races are checked, the reference interpreter executes the unlock, and records the order that the lock
+        // If races are checked, the reference interpreter executes the unlock. It also records the order that the lock
         // imposes on accesses.
         if unlock && (mem.space != Space::Shared || self.context.checks.is_some()) {
             return None;
@@ -112,8 +112,8 @@ impl Lower<'_> {
         Some(Lowering::Straight)
     }
 
-    /// Lowers a load of a word of s[] that takes the lock of the word. In the rows of the transfer, the row of the
-    /// flags is directly after the row of the word. (section 4)
+    /// Lowers a load of a word of s[]. The load also takes the lock of the word. In the transfer's list of rows, the
+    /// row of the flags follows the row of the word. (section 4)
     fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
         let (Operand::Mem(mem), Dst::R32(register)) = (inst.src[0], inst.dst) else { return None };
         if mem.space != Space::Shared || mem.access.bytes() > 4 || self.context.checks.is_some() {

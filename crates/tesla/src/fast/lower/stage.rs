@@ -56,7 +56,7 @@ impl Lower<'_> {
         fetch.dst
     }
 
-    /// Returns the operation that writes a row to a word of o[] for a set of lanes. If `half` is set, the operation
+    /// Returns an operation for a set of lanes. The operation writes a row to a word of o[]. If `half` is set, it
     /// writes the low half of the row to both halves of the word. (4)
     pub(super) fn to_output(&self, row: Place, address: u16, half: bool, set: usize) -> (Handler, Operation) {
         let mut write = self.operation(self.sink(), set);

@@ -1,7 +1,7 @@
 //! Lowers texture instructions whose texture and sampler are bound, and `quadop`.
 //!
-//! The reference interpreter executes other texture instructions: queries of a texture (`texsize`, `texquerylod`),
-//! `texprep`, `texcsaa`, and instructions whose texture or sampler is not bound.
+//! The reference interpreter executes the following texture instructions: queries of a texture (`texsize`,
+//! `texquerylod`), `texprep`, `texcsaa`, and instructions whose texture or sampler is not bound.
 
 use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
@@ -113,8 +113,9 @@ impl Lower<'_> {
     ) -> Option<Lowering> {
         let mut operation = self.operation(self.sink(), set);
         let transfer = self.sources(inst, &mut operation, &mut [self.zero(); 3], set)?;
-        // `quadop` reads sources of other lanes, but a source that differs between lanes is loaded only for the lanes
-        // that execute the `quadop`. So the reference interpreter executes a `quadop` with such a source.
+        // A `quadop` reads sources of all lanes of a quad. But a source that differs between lanes is loaded only for
+        // the lanes that execute the `quadop`. So the reference interpreter executes a `quadop` with this kind of
+        // source.
         if transfer.is_some() {
             return None;
         }
