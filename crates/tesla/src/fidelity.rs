@@ -7,11 +7,11 @@ use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
 /// Returns the name and the grade of an operation. The operation's row in [`crate::inst`] contains the name and the
-/// grade, unless the name or the grade depends on the modifiers.
+/// grade. For some operations, the modifiers change the name or the grade.
 ///
-/// Arithmetic, conversions, special functions and atomics have the same results as models that were compared with the
-/// chips. Moves, memory and the common control flow follow the documents. All other operations follow recommended
-/// interpretations.
+/// Arithmetic, conversions, special functions and atomics have the same results as models. Tests compared these models
+/// with the chips. Moves, memory and the common control flow follow the documents. All other operations follow
+/// recommended interpretations.
 pub const fn of(op: &Op) -> (&'static str, Fidelity) {
     match op {
         Op::Arith(op) => arith(op),
@@ -29,7 +29,7 @@ const fn arith(op: &Arith) -> (&'static str, Fidelity) {
     let (name, grade) = op.fidelity();
     match op {
         // No comparison with hardware covered the two invalid codes of the rounding field. The engines interpret these
-        // codes as the two remaining rounding directions, down and up. (13.16)
+        // two codes as the rounding directions down and up. (13.16)
         Arith::FAdd { rounding: Rounding::Down | Rounding::Up, .. }
         | Arith::FMul { rounding: Rounding::Down | Rounding::Up, .. } => (name, Fidelity::Recommended),
         _ => (name, grade),

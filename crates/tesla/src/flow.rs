@@ -1,17 +1,18 @@
 //! The divergence and reconvergence of the lanes of a warp, by means of the warp's token stack.
 //!
-//! This file follows docs/tesla.md, section 9. The sources are the field layout and limits of the hardware stack
-//! \[mp.xml, compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If
-//! these sources leave a question open, a separate constant or function contains the interpretation of this file. Such
-//! a constant or function is marked **Open**. A reader who has the hardware can then correct the interpretation at a
-//! single place. Open interpretations of this file: [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`],
-//! `Flow::join_without_token`, `Flow::break_through_call`, `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`,
-//! [`Flow::uniform_target`], `Flow::control_inside_quadon`, `Flow::call_beyond_limit`.
+//! This file follows docs/tesla.md, section 9. The sources describe different parts: \[mp.xml, compute.xml\] describe
+//! the field layout and limits of the hardware stack, \[INSNS\] describes each instruction in one line, and the patents
+//! \[pat\] describe the token algorithm. Some questions remain open in the sources. For each open question, a constant
+//! or function contains the interpretation of this file. Such a constant or function is marked **Open**. A reader with
+//! access to the hardware can then correct this interpretation at a single place. Open interpretations of this file:
+//! [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
+//! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`], `Flow::control_inside_quadon`,
+//! `Flow::call_beyond_limit`.
 //!
 //! The flow state does not access registers, memory or predicates. The method for a predicated instruction (`bra`,
-//! `ret`, `break`, `discard`) has a parameter for the lanes whose predicate holds. The method for any other instruction
-//! acts on all active lanes. Addresses are byte addresses in the stage's code window. Barriers belong to the block, not
-//! to the warp (`barrier.rs`).
+//! `ret`, `break`, `discard`) has a parameter with the lanes whose predicate is true. The method for any other
+//! instruction acts on all active lanes. Addresses are byte addresses in the stage's code window. Barriers belong to
+//! the block, not to the warp (`barrier.rs`).
 
 use std::fmt;
 
@@ -20,12 +21,11 @@ use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer,
 /// Number of lanes of a warp. (1.3)
 pub const WARP: usize = 32;
 
-/// **Open** (13.2): after a divergent `bra`, the taken side runs first, and the warp pushes an entry for the
-/// fall-through side, as in the patents' token algorithm. Programs without races produce the same results in either
-/// order.
+/// **Open** (13.2): as in the patents' token algorithm, the taken side of a divergent `bra` runs first, and the warp
+/// pushes an entry for the fall-through side. Programs without races produce the same results in either order.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): the number of stack entries of a launch that does not specify this number. The largest value of
+/// **Open** (9.1): the number of stack entries, if a launch does not specify this number. The largest value of
 /// `STACK_SIZE_LOG` provides memory for 4096 entries.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 
@@ -59,7 +59,7 @@ pub struct Token {
     /// Byte address. BRANCH: the start of the side that waits. CALL: the return address. BREAK and JOINAT: the operand
     /// of the instruction. QUADON: 0.
     pub pc: u32,
-    /// BRANCH: the lanes of the side that waits. All other types: the lanes that were active at the push.
+    /// BRANCH: the lanes of the side that waits. Any other type of entry: the lanes that were active at the push.
     pub mask: Mask,
 }
 
@@ -70,7 +70,7 @@ pub enum Fault {
     StackUnderflow,
     /// The entry on top has the wrong type.
     StackMismatch,
-    /// A control instruction ran between `quadon` and `quadpop`.
+    /// The program executed a control instruction between `quadon` and `quadpop`.
     QuadonActive,
     /// The stack was full when an entry was pushed.
     StackLimit,
@@ -113,7 +113,7 @@ impl Limits {
     /// are clamped to 13 (9.1).
     ///
     /// **Open**: this function assumes that the hardware adds the [`ON_CHIP_ENTRIES`] to the entries in memory. A
-    /// driver sets the value 4 (8 entries) for all programs, and compiled fragment programs need up to 20 entries.
+    /// driver sets the value 4 (8 entries) for all programs, but compiled fragment programs need up to 20 entries.
     pub fn stack_size_log(value: u32) -> usize {
         match value {
             0 => ON_CHIP_ENTRIES,
@@ -123,7 +123,7 @@ impl Limits {
 
     /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. The value 0 allows no
     /// calls, 1 to 8 allow 2^(n-1), and 15 sets no limit (`None`). The meaning of the values 9 to 14 is unknown. For
-    /// these values, the function also returns `None`. (9.1)
+    /// the values 9 to 14, the function also returns `None`. (9.1)
     pub fn call_limit_log(value: u32) -> Option<u32> {
         match value {
             0 => Some(0),
@@ -138,7 +138,7 @@ impl Limits {
 pub enum Decision {
     /// All active lanes took the branch, or no active lane took the branch.
     Uniform,
-    /// Some active lanes took the branch, and other active lanes did not.
+    /// Some active lanes took the branch, and the remaining active lanes did not.
     Divergent,
 }
 
@@ -151,7 +151,7 @@ pub enum Join {
     Away,
 }
 
-/// The flow state of one warp: program counter, active lanes, lane states and token stack.
+/// The flow state of a warp: the program counter, the active lanes, the states of the lanes, and the token stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     pc: u32,
@@ -165,7 +165,7 @@ pub struct Flow {
     calls: u32,
     limits: Limits,
     mode: Mode,
-    /// The lanes that arrived at the join of the next instruction, if [`Flow::join_ahead`] has executed that join.
+    /// The lanes that arrived at the join of the next instruction, after [`Flow::join_ahead`] has executed the join.
     joined: Mask,
 }
 
@@ -214,9 +214,9 @@ impl Flow {
         self.dead
     }
 
-    /// Returns the lanes that do not run again, except as part of their quad between `quadon` and `quadpop`. Such a
-    /// lane was never launched, or the lane has exited, or the lane has returned without a CALL entry that waits for
-    /// the lane. The outputs of such a lane are final. (9.6)
+    /// Returns the ended lanes. An ended lane runs again only between `quadon` and `quadpop`, as a helper of its quad.
+    /// An ended lane was never launched, has exited, or has returned without a waiting CALL entry. The outputs of an
+    /// ended lane are final. (9.6)
     pub fn ended(&self) -> Mask {
         let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
         let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);
@@ -234,8 +234,8 @@ impl Flow {
         &self.stack
     }
 
-    /// Returns the lanes that are not in the state BRK, RET or EXIT. These lanes are active, or wait at a join or on
-    /// the other side of a branch.
+    /// Returns the lanes that are not in the state BRK, RET or EXIT. The returned lanes are active, or wait at a join
+    /// or on the other side of a branch.
     #[inline]
     fn run(&self) -> Mask {
         self.launched - self.brk - self.ret - self.exited
@@ -279,9 +279,10 @@ impl Flow {
         Ok(Decision::Divergent)
     }
 
-    /// Applies two steps at once: a `bra` that divides the active lanes, and the arrival of its first side at a join.
-    /// There must be no control flow between these two steps. Afterwards, the second side, `last`, is at the join, and
-    /// the BRANCH entry has been pushed and popped. If the `bra` would fault, returns `false` and changes nothing.
+    /// Applies two steps at once. The first step is a `bra` that divides the active lanes. The second step is the
+    /// arrival of the first side at a join. The program must not contain control flow between the `bra` and the join.
+    /// Afterwards, the second side, `last`, is at the join, and the BRANCH entry has been pushed and popped. If the
+    /// `bra` would fault, returns `false` and changes nothing.
     #[inline]
     pub fn meet(&mut self, join: u32, last: Mask) -> bool {
         if self.stack.len() >= self.limits.stack_entries || self.control_inside_quadon().is_err() {
@@ -292,18 +293,18 @@ impl Flow {
         true
     }
 
-    /// Updates the flow state after branches. At these branches, some lanes continued on the path, and other lanes left
-    /// the path. The lanes `broke` executed `break`, and the lanes `returned` executed `ret`. All other lanes that are
-    /// no longer active wait at a join or belong to a stack entry.
+    /// Updates the flow state after branches. At these branches, some lanes stayed on the path, and the remaining lanes
+    /// left the path. The lanes `broke` executed `break`, and the lanes `returned` executed `ret`. Any other inactive
+    /// lane waits at a join or belongs to a stack entry.
     pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
         self.brk |= broke;
         self.ret |= returned;
         self.active = active & self.active;
     }
 
-    /// Returns whether control flow may push `entries` entries now. A caller that replaces a `joinat`, its `bra` and
-    /// the joins of both sides by one step needs room for two entries. Such a step pops the entries that it pushes, so
-    /// the flow state does not change.
+    /// Returns whether control flow may push `entries` entries now. A caller may replace a `joinat`, its `bra` and the
+    /// joins of both sides by one step. The caller then needs room for two entries. The combined step pops the entries
+    /// that it pushes, so the stack does not change.
     #[inline]
     pub fn has_room_for(&self, entries: usize) -> bool {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
@@ -381,7 +382,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `preret`, which sets the return address of an indirect call. The call itself is a later `bra c[]`.
+    /// Executes `preret`, which sets the return address of an indirect call. A later `bra c[]` executes the call.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -406,7 +407,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `break`: the lanes `leaving` wait for the BREAK entry, and the other active lanes continue at `next`.
+    /// Executes `break`: the lanes `leaving` wait for the BREAK entry, and all other active lanes continue at `next`.
     ///
     /// # Errors
     /// [`Fault::QuadonActive`]. If no lane continues, unwinding can also fault.
@@ -418,7 +419,7 @@ impl Flow {
         self.retire(leaving, next, o)
     }
 
-    /// Executes `ret`: the lanes `leaving` wait for the CALL entry, and the other active lanes continue at `next`.
+    /// Executes `ret`: the lanes `leaving` wait for the CALL entry, and all other active lanes continue at `next`.
     /// Without a CALL entry, the lanes `leaving` end.
     ///
     /// # Errors
@@ -445,8 +446,8 @@ impl Flow {
         self.unwind(ran, o)
     }
 
-    /// Executes the join modifier, before the instruction that has the modifier. If a side of a branch still waits, the
-    /// arrival at the join switches the warp to that side. If the JOINAT entry is on top, the arrival reconverges all
+    /// Executes the join modifier, before the instruction that has the modifier. If one side of a branch still waits,
+    /// this arrival switches the warp to the waiting side. If the JOINAT entry is on top, the arrival reconverges all
     /// lanes. (9.4)
     ///
     /// # Errors
@@ -492,9 +493,9 @@ impl Flow {
         }
     }
 
-    /// If the join of the next instruction reconverges lanes, executes the join, but not the instruction itself. Front
-    /// ends use this function to show the lanes of the next instruction. The later call of [`Flow::join`] then does
-    /// nothing.
+    /// If the join of the next instruction reconverges lanes, this function executes the join, but not the instruction.
+    /// Front ends use this function to show the lanes of the next instruction. After `join_ahead`, the later call of
+    /// [`Flow::join`] for the same instruction does nothing.
     ///
     /// # Errors
     /// Returns no error if [`Flow::join_leads`] returns [`Join::Run`]. Otherwise, returns the errors of [`Flow::join`].
@@ -518,7 +519,8 @@ impl Flow {
         if self.joined.any() { self.joined } else { self.active }
     }
 
-    /// Executes `quadon`: activates every lane of each quad with an active lane, whatever the state of the lane. (9.8)
+    /// Executes `quadon`: activates every lane of each quad with an active lane. The states of the activated lanes do
+    /// not matter. (9.8)
     ///
     /// # Errors
     /// [`Fault::QuadonActive`] inside another `quadon`, [`Fault::StackLimit`].
@@ -532,7 +534,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `quadpop`: restores the lanes that were active before `quadon`. (9.8)
+    /// Executes `quadpop`: the lanes that were active before `quadon` become the active lanes again. (9.8)
     ///
     /// # Errors
     /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`]. Both faults occur in strict and in lenient mode.
@@ -547,21 +549,21 @@ impl Flow {
         Ok(())
     }
 
-    /// Executes `discard`: the lanes `killed` become dead. These lanes continue as helpers for their quad. Even a warp
-    /// whose lanes are all dead runs to its end. (**Open** 13.11: hardware may end such a warp early.) (6.10)
+    /// Executes `discard`: the lanes `killed` become dead. Dead lanes continue as helpers for their quad. A warp runs
+    /// to its end even if all its lanes are dead. (**Open** 13.11: hardware may end such a warp early.) (6.10)
     pub fn discard(&mut self, killed: Mask, next: u32) {
         self.dead |= killed & self.active;
         self.pc = next;
     }
 
-    /// At the start of the warp, marks the lanes that run only for the derivatives of their quad.
+    /// At the start of the warp, marks the lanes that run only to compute derivatives for their quad.
     pub fn mark_helpers(&mut self, helpers: Mask) {
         self.dead |= helpers & self.launched;
     }
 
-    /// Returns the target of a `bra c[]`. **Open** (13.8): `bra c[]` reads its target through an address register that
-    /// may differ between lanes. In strict mode, different targets are a fault. In lenient mode, the target of the
-    /// lowest active lane is used.
+    /// Returns the target of a `bra c[]`. **Open** (13.8): `bra c[]` reads its target through an address register, and
+    /// the values of this register may differ between lanes. In strict mode, different targets are a fault. In lenient
+    /// mode, the target of the lowest active lane is used.
     ///
     /// # Errors
     /// [`Fault::TargetsDiffer`] in strict mode.
@@ -574,8 +576,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.4): a join with an empty stack is an underflow in strict mode, and has no effect in lenient mode.
-    /// (The simulator Barra restores the initial mask instead.)
+    /// **Open** (13.4): if the stack is empty, a join is an underflow in strict mode, and has no effect in lenient
+    /// mode. (The simulator Barra restores the initial mask instead.)
     fn join_without_token(&self) -> Result<Join, Fault> {
         match self.mode {
             Mode::Strict => Err(Fault::StackUnderflow),
@@ -601,7 +603,7 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.3): if unwinding reaches a JOINAT entry for which lanes wait, these lanes resume at the entry's
+    /// **Open** (13.3): if unwinding reaches a JOINAT entry, the lanes that wait for this entry resume at the entry's
     /// address. The entry stays on the stack, because the join at that address pops the entry. If no lane waits for the
     /// entry, unwinding pops the entry. Returns whether the entry is popped.
     fn joinat_while_unwinding(waiting: Mask) -> bool {
@@ -609,8 +611,8 @@ impl Flow {
     }
 
     /// **Open** (9.8): "No other control instruction may run in between" `quadon` and `quadpop`. In strict mode, any
-    /// such instruction is [`Fault::QuadonActive`]. In lenient mode, only unwinding, a join, and a nested `quadon`
-    /// cause this fault, because these three actions would change the QUADON entry.
+    /// such instruction is [`Fault::QuadonActive`]. In lenient mode, only three actions cause this fault: unwinding, a
+    /// join, and a nested `quadon`. These actions would change the QUADON entry.
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {
@@ -619,9 +621,9 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.6): returns whether a limited call is skipped because the number of outstanding calls has reached
-    /// the limit. A limited call that is not skipped adds one to the number of outstanding calls. Popping the entry of
-    /// the call subtracts one.
+    /// **Open** (13.6): if the number of outstanding calls has reached the limit, a limited call is skipped. Returns
+    /// whether the call is skipped. A limited call that is not skipped adds one to the number of outstanding calls.
+    /// Popping the entry of the call subtracts one.
     fn call_beyond_limit(&self) -> bool {
         self.limits.calls.is_some_and(|limit| self.calls >= limit)
     }
@@ -644,7 +646,7 @@ impl Flow {
     }
 
     /// Unwinds the stack after no lane remains on the current path, and finds the lanes that run next. `ran` are the
-    /// lanes that ran last. (9.3)
+    /// lanes that were active before the unwinding. (9.3)
     fn unwind<O: Observer>(&mut self, ran: Mask, o: &mut O) -> Result<(), Fault> {
         while let Some(&top) = self.stack.last() {
             match top.token {
@@ -718,7 +720,7 @@ impl Flow {
     }
 }
 
-/// The address bits of the word that `bra c[]` reads: a 24-bit byte address whose low two bits are 0. (9.3)
+/// The valid bits of the word that `bra c[]` reads. They are a 24-bit byte address whose low two bits are 0. (9.3)
 pub(crate) const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
 
 /// Returns all lanes of each quad that has a lane in `lanes`.
@@ -733,8 +735,8 @@ pub(crate) fn announce_push<O: Observer>(o: &mut O, token: TokenType) {
     announce(o, Event::Push { kind: token.name() });
 }
 
-/// Emits the events of a `bra` that divides the active lanes: the push of the entry for the lanes that wait, the
-/// divergence, and the jump to the side that runs first.
+/// Emits the events of a `bra` that divides the active lanes. The first event is the push of the entry for the waiting
+/// lanes. The second event is the divergence. The third event is the jump to the first side.
 #[inline(always)]
 pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Mask, second: Mask) {
     announce_push(o, TokenType::Branch);
@@ -742,8 +744,8 @@ pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Ma
     announce(o, Event::Jump { to: first_pc });
 }
 
-/// Emits the events of an arrival at a join: the pop of the entry, the jump to the entry's address if the entry is a
-/// BRANCH, and the change of the active lanes, if any.
+/// Emits the events of an arrival at a join. The events are the pop of the entry, the jump (if the entry is a BRANCH
+/// entry), and the change of the active lanes (if any).
 #[inline(always)]
 pub(crate) fn announce_arrival<O: Observer>(
     o: &mut O,
@@ -759,7 +761,8 @@ pub(crate) fn announce_arrival<O: Observer>(
     announce_active(o, arrived, active);
 }
 
-/// Emits the event for the lanes that run next, if these lanes differ from `before`, the lanes that ran last.
+/// If the lanes `active` differ from the lanes `before`, emits an event for the lanes `active`. The lanes `before` ran
+/// last.
 #[inline(always)]
 fn announce_active<O: Observer>(o: &mut O, before: Mask, active: Mask) {
     if O::ENABLED
@@ -814,7 +817,7 @@ impl FlowView for Flow {
         self.stack.iter().rev().map(row).collect()
     }
 
-    /// [`Observer::depth`] is not called, because every push and pop has an event, and all entries have the same size.
+    /// [`Observer::depth`] is not needed, because every push and pop has an event, and all entries have the same size.
     fn depths(&self) -> Vec<Depth> {
         let room = u32::try_from(self.limits.stack_entries).ok();
         vec![Depth { of: "token stack", used: self.stack.len() as u32, room }]

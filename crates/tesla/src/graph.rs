@@ -1,10 +1,10 @@
-//! The control-flow graph of a program: the instructions at which a lane can continue after each instruction, according
-//! to the token stack.
+//! The control-flow graph of a program. For each instruction, the graph has the instructions at which a lane can
+//! continue, according to the token stack.
 //!
-//! The graph follows a single lane. The lane sees the tokens that were pushed while the lane was active: JOINAT, BREAK
-//! and CALL. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and
+//! The graph follows a single lane. The lane sees the JOINAT, BREAK and CALL tokens that the warp pushed while the lane
+//! was active. BRANCH tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`.
 //! `ret` continues after the call whose token is on the stack. If a `join` switches the warp to another path, the lane
-//! waits, and later continues after that join.
+//! waits, and later continues after the `join`.
 
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;
@@ -46,11 +46,10 @@ pub(crate) enum Leave {
     Break,
 }
 
-/// Facts about the waiting lanes of a warp. The graph follows a single lane, so all these facts are `false` in the
-/// graph.
+/// Facts about the waiting lanes of a warp. The graph follows a single lane, so all fields are `false` in the graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
-    /// Whether lanes wait at a join or on the other side of a branch.
+    /// Whether some lanes wait at a join, or on the side of a branch that does not run.
     pub(crate) apart: bool,
     /// Whether lanes have left by `break` or `ret`, and continue later.
     pub(crate) away: bool,
@@ -117,10 +116,10 @@ impl Passes {
 /// Returns the graph of a program that starts at the first word of `code`. `constants` are the constant blocks in the
 /// program's container.
 ///
-/// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, the only target is
-/// the address in the word that the instruction reads. The container may lack the bank, because a launch provides the
-/// bank. If the container lacks the bank, the branch can continue at every target of a call, and after every exit or
-/// return, because subroutines begin at such positions.
+/// A `bra c[]` can continue at every code address in its constant bank. If no `$a` indexes the bank, the branch has a
+/// single target. The instruction reads the target's address from a word of the bank. The container may lack the bank,
+/// because a launch provides the bank. If the container lacks the bank, the branch can continue at every target of a
+/// call. The branch can also continue after every exit or return, because subroutines begin at such positions.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let slots = code.words().len();
     let (edges, joins) = (vec![SortedSet::new(); slots], vec![NumberSet::new(); slots]);
@@ -210,8 +209,7 @@ impl Walk<'_> {
                     self.joins[place].extend([pc, to]);
                 }
                 next.push(Move::Pop(lane(At::Joined(pc))));
-                // 13.3: if the paths of the other lanes end before the join, the waiting lanes continue at the token's
-                // address.
+                // 13.3: if all active lanes end before the join, the waiting lanes continue at the token's address.
                 if to != pc {
                     next.push(Move::Go(lane(At::Before(to))));
                 }
@@ -289,9 +287,9 @@ impl Walk<'_> {
         if known.is_empty() { subroutines(self.code) } else { known }
     }
 
-    /// Adds the edges of lanes that wait at a join. Such a lane continues at the join that pops the token, or at the
+    /// Adds the edges of lanes that wait at a join. A waiting lane continues at the join that pops the token, or at the
     /// token's address. Usually, this position is the instruction at which the lane waited. At any other position, the
-    /// lane continues without executing the instruction at which it waited.
+    /// lane continues without executing the instruction of the wait.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {
@@ -303,7 +301,8 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the addresses of a program's listing, with the instruction at each address if this instruction is valid.
+/// Returns the addresses of a program's listing. If an address has a valid instruction, the function also returns the
+/// instruction.
 pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> {
     let words = code.words();
     let mut place = 0;
@@ -328,7 +327,7 @@ fn subroutines(code: &Code) -> NumberSet {
     let begins = |inst: &Inst, next: &u32| {
         let always = !Passes::of(inst.guard).but_some();
         match inst.op {
-            // The instruction after a branch may begin the other side of an `if`.
+            // The instruction after a branch may be the first instruction of the `else` side of an `if`.
             Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(*next),
             Op::Control(control) if control.leaves() => always || !control.is_predicated(),
             Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {

@@ -1,4 +1,5 @@
-//! The blocks of a launch: the state of each block before its first instruction, and the results of all blocks.
+//! The blocks of a launch. This file computes the state of each block before its first instruction, and the results of
+//! all blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,13 +23,13 @@ use crate::spaces::Segments;
 use crate::state::{MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// The parts of a launch, other than its environment, on which lowering depends. The first part is the number of bytes
-/// of s[], with the parameters of the race checks. The other parts are the words of a[] or v[] that every lane has (if
-/// lowering depends on these words), the number of barriers, and p[] (if any). p[] is an option, so that a comparison
-/// of two launches without p[] does not need a function call.
+/// The parts of a launch on which lowering depends, except for the environment of the launch. The first part is the
+/// number of bytes of s[], with the parameters of the race checks. The second part is the words of a[] or v[] that
+/// every lane has, if lowering depends on these words. The third part is the number of barriers, and the last part is
+/// p[] (if any). p[] is an option, so that a comparison of two launches without p[] does not need a function call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
-/// A valid launch: its decoded program, and its blocks by number.
+/// A valid launch with its decoded program. The launch numbers its blocks.
 #[derive(Clone, Debug)]
 pub struct Grid {
     context: Context,
@@ -108,8 +109,8 @@ impl Grid {
         self.uncounted = true;
     }
 
-    /// After a vertex launch, passes the columns of a[] to [`LaneResults::give_back`], so that later launches reuse
-    /// their memory.
+    /// After a vertex launch, passes the columns of a[] to [`LaneResults::give_back`]. Later launches then reuse the
+    /// memory of the columns.
     pub(crate) fn give_inputs_back(&mut self) {
         if let Launch::Vertex(vertex) = &mut self.launch {
             let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();
@@ -123,7 +124,7 @@ impl Grid {
         Grid { context: Context { code, checks, ..self.context.clone() }, ..self.clone() }
     }
 
-    /// Returns the parts of a launch, other than its environment, on which lowering depends.
+    /// Returns the parts of a launch on which lowering depends, except for the environment of the launch.
     pub(crate) fn form(&self) -> LaunchForm {
         let Context { barriers, vertices, mode, checks, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
@@ -137,8 +138,8 @@ impl Grid {
         self.launch.blocks()
     }
 
-    /// Returns block `number` before its first instruction, prepared for an engine. `spare` is a block of this launch
-    /// that has ended and whose memory is reused.
+    /// Returns block `number` in its state before the first instruction. The block is prepared for an engine. `spare`
+    /// is a block of this launch that has ended. The new block reuses the memory of `spare`.
     pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
         let mut spare = spare.map(Box::new);
         self.begin(executor, number, &mut spare);
@@ -215,7 +216,7 @@ impl Grid {
         block
     }
 
-    /// Creates a block of one warp in which these lanes run. `give` sets the inputs of the warp.
+    /// Creates a block with one warp. The lanes in `launched` run. `give` sets the inputs of the warp.
     fn graphics_block<'a, E: Executor>(
         &self,
         executor: &E,
@@ -254,8 +255,9 @@ impl Grid {
         })
     }
 
-    /// If the lanes of a warp are vertices or whole quads, returns the lanes that run and the lanes that are dead from
-    /// the start. Returns `None` for other warps, because lanes of an incomplete quad read neighbours that do not run.
+    /// If the lanes of a warp are vertices or whole quads, returns two sets. The first set has the lanes that run, and
+    /// the second set has the lanes that are dead from the start. For any other warp, returns `None`, because lanes of
+    /// an incomplete quad read neighbour lanes that do not run.
     #[inline]
     pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {
         let all = Mask::first(WARP);
@@ -284,8 +286,8 @@ impl Grid {
         self.wanted().unwrap_or(declared).min(declared)
     }
 
-    /// Returns the number of registers that the results need, or `None` for all registers. If counts are disabled, the
-    /// results of a vertex or geometry launch contain no registers.
+    /// Returns the number of registers that the results of the launch need. `None` stands for all registers. If counts
+    /// are disabled, the results of a vertex or geometry launch contain no registers.
     fn wanted(&self) -> Option<usize> {
         match &self.launch {
             Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
@@ -294,8 +296,8 @@ impl Grid {
     }
 }
 
-/// Returns `$r0` at the start of each warp of a block of this size. `$r0` holds the position of the thread: x in the
-/// low bits, y from bit 16 on, z from bit 26 on. In lanes after the last thread, `$r0` is 0. (1.3)
+/// Returns `$r0` at the start of each warp of a block of this size. `$r0` contains the position of the thread: x from
+/// bit 0 on, y from bit 16 on, and z from bit 26 on. In lanes after the last thread, `$r0` is 0. (1.3)
 fn threads([x, y, z]: [u32; 3]) -> Vec<Row<WARP>> {
     let mut rows = vec![Row::ZERO; (x * y * z).div_ceil(WARP as u32) as usize];
     // The position of the next thread in the block.
@@ -357,7 +359,7 @@ impl Totals {
     }
 
     /// Adds the results of a block that has ended, except for the block's counts of issued instructions.
-    /// [`Totals::take_issued`] adds these counts later.
+    /// [`Totals::take_issued`] adds the counts of issued instructions later.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         if !self.uncounted {
             self.statistics.add(&block.common.statistics);
@@ -395,8 +397,8 @@ impl Totals {
         places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
-    /// Adds the issue counts in `block` to the totals, and resets the issue counts in `block`. These counts include the
-    /// counts of earlier blocks that used the same memory.
+    /// Adds the issue counts in `block` to the totals, and resets the issue counts in `block`. The issue counts in
+    /// `block` include earlier blocks that used the same memory.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
         match self.uncounted {
             true => block.common.runs.fill(0),

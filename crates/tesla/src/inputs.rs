@@ -1,4 +1,5 @@
-//! The inputs of a fragment warp: a word for each lane, or planes that are evaluated at the positions of the lanes.
+//! The inputs of a fragment warp. An input is a word for each lane, or a plane that the warp evaluates at the position
+//! of each lane.
 
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::registers::Row;
@@ -9,7 +10,7 @@ use crate::lane::interpolate::{Interpolant, Position, interp, interp_row};
 use crate::launch::{Fragment, Varying};
 use crate::state::{Input, Warp};
 
-/// The positions of the lanes of a warp in the window, as one list per axis.
+/// The positions of a warp's lanes in the window, as one list per axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Positions {
     x: [f32; WARP],
@@ -55,8 +56,8 @@ impl Positions {
 
     /// Computes [`Positions::interpolated`] lane by lane.
     fn by_lane(&self, of: Interpolant) -> Row<WARP> {
-        // This code passes the same position as centre and as centroid, because the plane is evaluated only at the
-        // centre here.
+        // This code passes one position as both centre and centroid, because this code evaluates the plane only at the
+        // centre.
         let at = |lane: usize| [self.x[lane], self.y[lane]];
         Row(std::array::from_fn(|lane| interp(of, Position::Centre, at(lane), at(lane), None)))
     }
@@ -97,7 +98,7 @@ impl Fragments<'_> {
                     let [centres, centroids] =
                         positions.get_or_insert_with(|| Positions::of(fragment, first));
                     let centre = interpolated(centres, of);
-                    // Most launches do not provide centroids. The centre then serves as the centroid.
+                    // Most launches do not provide centroids. Without centroids, the centre serves as the centroid.
                     let centroid =
                         if fragment.centroids.is_empty() { centre } else { interpolated(centroids, of) };
                     warp.set_input(slot, Input::of(centre, centroid, Row([flat; WARP])));

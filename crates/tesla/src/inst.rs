@@ -1,4 +1,5 @@
-//! The result of decoding: one [`Inst`] per instruction. All components that use decoded instructions use this type.
+//! The result of decoding: one [`Inst`] for each instruction. All components that use decoded instructions use this
+//! type.
 //!
 //! Execution does not access the table of encodings. Every modifier is a typed value. Most modifiers are inside the
 //! [`Op`], in the types that the functions of [`crate::lane`] take. The meaning of an operation is therefore one call:
@@ -6,9 +7,9 @@
 //!
 //! Conventions for all forms (short, immediate, long, control):
 //! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the assembly text, whatever their field in the
-//!   encoding. For example, the long f32 `add` encodes its second operand in the field SRC3, but the operand is
-//!   `src[1]` here. In short and immediate `mad` and `sad`, the accumulator is the destination register, and `src[2]`
-//!   is the same register.
+//!   encoding. For example, the long f32 `add` encodes its second operand in the field SRC3, but here the operand is
+//!   `src[1]`. In short and immediate `mad` and `sad`, the destination register is also the accumulator, so `src[2]` is
+//!   the destination register.
 //! * If an instruction does not have a source, the source is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
 //! * Code addresses are **byte** addresses in the code window. A code address is 4 times the word address in the
@@ -33,7 +34,7 @@ reconverge_isa::choices! {
         G80 = "G80",
         /// 0x84 to 0x98: sm_11.
         G84 = "G84",
-        /// 0xa0, GT200: sm_13, the only group with f64.
+        /// 0xa0, GT200: sm_13. No other group has f64.
         G200 = "G200",
         /// 0xaa, 0xac: like G200, but without f64.
         Mcp77 = "MCP77",
@@ -43,7 +44,7 @@ reconverge_isa::choices! {
 }
 
 impl Chip {
-    /// Returns other names of the chip group: its products, the CUDA target, chip numbers.
+    /// Returns the aliases of the chip group: names of products, the CUDA target, and chip numbers.
     #[rustfmt::skip]
     pub const fn aliases(self) -> &'static [&'static str] {
         match self {
@@ -55,7 +56,8 @@ impl Chip {
         }
     }
 
-    /// Returns the chip with this name or alias, in upper or lower case, or with this chip number (`50`, `0xa0`).
+    /// Returns the chip with this name, alias or chip number (`50`, `0xa0`). Names and aliases may be in upper or lower
+    /// case.
     pub fn from_name(name: &str) -> Option<Chip> {
         let name = name.trim().to_ascii_uppercase();
         let is = |chip: &Chip| chip.name() == name || chip.aliases().contains(&name.as_str());
@@ -95,8 +97,8 @@ impl Chip {
 }
 
 reconverge_isa::choices! {
-    /// The program types, in the order of the pipeline. The same encoding can have different meanings in different
-    /// program types. (1.2)
+    /// The program types, in the order of the pipeline. The meaning of an encoding can depend on the program type.
+    /// (1.2)
     #[derive(Hash, PartialOrd, Ord)]
     pub enum Stage {
         /// VP, a vertex program.
@@ -190,11 +192,11 @@ pub enum End {
     Join,
 }
 
-/// A condition on the flags of a `$c` register, represented by a code from 0 to 31. (2.3)
+/// A condition on the flags of a `$c` register. A code from 0 to 31 represents the condition. (2.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Condition(u8);
 
-/// For each condition code, its truth table: bit f is the result for the flag nibble f. (2.3)
+/// For each condition code, the truth table of the condition: bit f is the result for the flag nibble f. (2.3)
 ///
 /// Codes 0x14 to 0x1b are unassigned. Measurements show that their conditions are always false (13.1).
 const CONDITIONS: [u16; 32] = [
@@ -232,10 +234,9 @@ impl Condition {
     }
 }
 
-/// The predicate of an instruction. The instruction executes in the active lanes whose `$c` satisfies the condition.
-/// (2.2)
+/// The predicate of an instruction. The active lanes whose `$c` satisfies the condition execute the instruction. (2.2)
 ///
-/// If the instruction also reads a `$c` as data (`addc`), the data and the predicate come from the same `$c`.
+/// If the instruction also reads a `$c` as data (`addc`), the data and the predicate come from one `$c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The condition. Instructions without a predicate have [`Condition::ALWAYS`].
@@ -254,8 +255,8 @@ impl Guard {
     }
 }
 
-/// A 16-bit half of a general register. The value is the field F of the encoding: a half of `$r<F/2>`, the high half if
-/// F is odd. (1.4)
+/// A 16-bit half of a general register. The value is the field F of the encoding: the low half of `$r<F/2>` for even F,
+/// and the high half for odd F. (1.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Half(pub u8);
 
@@ -351,8 +352,8 @@ pub enum Base {
 pub struct Mem {
     /// The space, with its bank.
     pub space: Space,
-    /// Width and extension. For a b16 operand in c[], a[] or p[] of an ordinary instruction, `access` is the width that
-    /// the instruction reads from memory.
+    /// Width and extension. `access` is the width of the memory access for a b16 operand in c[], a[] or p[] of an
+    /// ordinary instruction.
     pub access: Access,
     /// The register to which the offset is added.
     pub base: Base,
@@ -377,7 +378,7 @@ pub enum Special {
     Pm(u8),
     /// 8: sample number.
     Sampleid,
-    /// 9 to 15: unknown. The machine's description recommends that these registers read 0.
+    /// 9 to 15: unknown. The machine description recommends that these registers read 0.
     Unknown(u8),
 }
 
@@ -439,7 +440,7 @@ pub enum Dst {
     Discard,
     /// A general register `$r`, 32 bits.
     R32(u8),
-    /// A half of a `$r`; the other half keeps its value.
+    /// A half of a `$r`. The instruction does not change the other half of the `$r`.
     R16(Half),
     /// An aligned pair of registers. The number is as encoded.
     R64(u8),
@@ -451,7 +452,7 @@ pub enum Dst {
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
-    /// o[] at a byte address that is a multiple of 4: the 16-bit result in both halves of the word.
+    /// o[] at a byte address that is a multiple of 4. Both halves of the word receive the 16-bit result.
     Out16(u16),
 }
 
@@ -493,8 +494,8 @@ pub struct Tex {
     pub base: u8,
     /// Number of source registers, 1 to 4.
     pub count: u8,
-    /// Mask of the components that the instruction writes: x = 1, y = 2, z = 4, w = 8. Other components do not use a
-    /// register.
+    /// Mask of the components that the instruction writes to registers: x = 1, y = 2, z = 4, w = 8. Other components do
+    /// not use a register.
     pub mask: u8,
     /// Texture number.
     pub texture: u8,
@@ -530,7 +531,7 @@ macro_rules! operations {
     };
 }
 
-/// The operation of an instruction, grouped by the state that its execution needs.
+/// The operation of an instruction. Each variant contains the operations that access the same kind of state.
 ///
 /// `dst`, `src`, `modifiers`, `guard` and `cdst` in the descriptions are the fields of [`Inst`]. Words in brackets
 /// are mnemonics. Numbers in parentheses are sections.
@@ -579,7 +580,8 @@ operations! {
             /// The operation.
             atomic: Atomic64,
         } => "atomic", Exact;
-        /// A reduction, which is an atomic without a result: combines src\[1\] with the word of src\[0\]. \[red\]
+        /// A reduction. A reduction is an atomic without a result: it combines src\[1\] with the word of src\[0\].
+        /// \[red\]
         Red {
             /// The operation.
             atomic: Atomic,
@@ -597,7 +599,8 @@ operations! {
 operations! {
     /// Operations on several lanes together.
     Group {
-        /// [`crate::lane::quad::quadop`] of the selected lane's src\[0\] and the lane's own src\[1\]. \[quadop\]
+        /// [`crate::lane::quad::quadop`] of src\[0\] of the selected lane and src\[1\] of the executing lane.
+        /// \[quadop\]
         Quadop {
             /// The operation of each lane of the quad.
             ops: [QuadOp; 4],
@@ -606,7 +609,7 @@ operations! {
         } => "quadop", Exact;
         /// A texture instruction. \[tex...\]
         Tex(Tex) => "tex", Recommended;
-        /// Emits o[] as a vertex, ends the strip, or both in that order. \[emit restart\]
+        /// Emits o[] as a vertex, ends the strip, or first emits o[] and then ends the strip. \[emit restart\]
         Emit {
             /// Whether to emit a vertex.
             vertex: bool,
@@ -650,8 +653,8 @@ pub struct Inst {
     pub guard: Guard,
     /// The `$c` that receives the flags.
     pub cdst: Option<u8>,
-    /// Mask of the lanes of each quad that the instruction writes: bit (lane & 3). The mask is 15 except for `mov` and
-    /// `ld a[]` with a lane prefix. (3.4)
+    /// Mask of the lanes of each quad that execute the write: bit (lane & 3). The mask is 15 except for `mov` and `ld
+    /// a[]` with a lane prefix. (3.4)
     pub lanes: u8,
     /// The destination of the result.
     pub dst: Dst,
@@ -679,9 +682,9 @@ impl Inst {
 
     /// Returns the general register in the destination *field* of the encoding, if the field selects a register.
     ///
-    /// If the program does not have this register, the hardware drops the whole instruction. For stores to l[] and g[]
-    /// and for reductions, the destination field holds the data register, so the rule also holds for these
-    /// instructions. (1.4)
+    /// If the program does not have this register, the hardware drops the whole instruction. In stores to l[] and g[]
+    /// and in reductions, the data register is in the destination field. The rule therefore also holds for stores and
+    /// reductions. (1.4)
     pub const fn gate(&self) -> Option<u8> {
         match self.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => return Some(register),

@@ -1,7 +1,7 @@
-//! Launches: the state before the first instruction, and the results after the last instruction.
+//! Launches: the state before the first instruction, and the results of the run.
 //!
 //! A launch is a [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`]. Each of these types contains a [`Setup`] with
-//! the fields that all stages have. This module only defines data: `grid.rs` builds blocks from this data, and `run.rs`
+//! the fields that all stages have. This module only defines data: `grid.rs` builds blocks from a launch, and `run.rs`
 //! executes the blocks. See tesla.md 1.3 (warps), tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
 use std::sync::Arc;
@@ -27,12 +27,14 @@ use crate::state::MOST_REGISTERS;
 use crate::texture::Textures;
 use crate::trap::Cause;
 
-/// Number of registers of a program if its container does not specify the number. Compilers do not use more registers
-/// than this number. In such a program, registers $r124 to $r127 are absent: these registers read zero, and writes to
-/// these registers are dropped, as compiled code expects. (1.4)
+/// Number of registers of a program if the program's container does not specify the number. Compilers do not use more
+/// registers than this number. In a program without a specified number, registers $r124 to $r127 are absent. Reads of
+/// absent registers return zero, and writes to absent registers are dropped. Compiled code expects this behaviour.
+/// (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
-/// The maximum size of s[] per block, in bytes. If the container does not specify a size, s[] has this size. (1.6)
+/// The maximum size of s[] per block, in bytes. If the container does not specify a size, s[] has the maximum size.
+/// (1.6)
 pub const MOST_SHARED: u32 = 0x4000;
 
 /// Byte address of the first parameter in s[]. (1.6)
@@ -45,8 +47,8 @@ pub const MOST_LOCAL: u32 = 0x1_0000;
 /// 512 threads (CUDA). This machine also runs blocks of more than 512 threads.
 pub const MOST_THREADS: u32 = 1 << 16;
 
-/// The maximum size of l[] of all threads of a block together, in bytes. Together with [`MOST_THREADS`], this size
-/// limits the host memory of a launch. 512 threads with the largest l[] of the hardware need an eighth of this size.
+/// The maximum size of l[] of all threads of a block together, in bytes. This maximum and [`MOST_THREADS`] limit the
+/// host memory of a launch. For 512 threads with the largest l[] of the hardware, an eighth of this maximum is enough.
 pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 
 /// The fields that every stage has.
@@ -56,8 +58,8 @@ pub struct Setup {
     pub chip: Chip,
     /// Number of general registers per thread. Registers beyond this number read zero.
     pub registers: u32,
-    /// Number of bytes of l[] per thread. A number other than 0 is rounded up to a power of two that is at least 0x10.
-    /// (1.6)
+    /// Number of bytes of l[] per thread. If the number is not 0, it is rounded up to a power of two, and to at least
+    /// 0x10. (1.6)
     pub local_bytes: u32,
     /// Address of the first word of the code in the code window. Branch targets are absolute addresses in this window.
     /// (11.4)
@@ -127,7 +129,7 @@ impl Setup {
     }
 
     /// Returns whether lowering produces the same program for both setups. Such setups differ at most in the contents
-    /// of c[]. Two images count as equal only if both setups share the same image in memory.
+    /// of c[]. Two images count as equal only if both setups refer to a single image in memory.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
         let Setup {
             chip,
@@ -157,7 +159,7 @@ impl Setup {
     }
 }
 
-/// The environment for which a program is loaded: everything that all runs of the program have in common.
+/// The environment for which a program is loaded: the data that all runs of the program have in common.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The program type.
@@ -169,7 +171,7 @@ pub struct Environment {
 /// A launch of a compute program: a grid of blocks.
 #[derive(Clone, Debug)]
 pub struct Compute {
-    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so copying is cheap.
     pub setup: Arc<Setup>,
     /// Number of blocks in x and y, 1 to 0xffff each.
     pub grid: [u32; 2],
@@ -194,8 +196,8 @@ pub struct Compute {
 }
 
 impl Compute {
-    /// Returns a launch of one block of one thread, without parameters or memory. The setup comes from the container of
-    /// `program`.
+    /// Returns a launch with a single block of one thread, without parameters or memory. The setup comes from the
+    /// container of `program`.
     ///
     /// # Errors
     /// The errors of [`Setup::of`].
@@ -219,7 +221,8 @@ impl Compute {
         Arc::make_mut(&mut self.setup)
     }
 
-    /// Returns the number of bytes of s[]: header, parameters, static and dynamic variables, in steps of 0x40. (1.6)
+    /// Returns the number of bytes of s[], rounded up to a multiple of 0x40. s[] contains the header, parameters,
+    /// static variables and dynamic variables. (1.6)
     fn shared_size(&self) -> u64 {
         let least = u64::from(PARAMETERS) + self.params.len() as u64;
         match self.shared_bytes {
@@ -230,10 +233,10 @@ impl Compute {
         }
     }
 
-    /// Loads the data that the programs of a module share: constants and variables in global memory. (11.1, 11.4)
+    /// Loads the constants and the variables in global memory that all programs of a module share. (11.1, 11.4)
     ///
-    /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. The
-    /// addresses of the variables are written to the constant slots that the module reserves for these addresses
+    /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. The function
+    /// writes the addresses of the variables to constant slots. The module reserves these slots for the addresses
     /// (usually in c14\[\]). Returns the names and addresses of the variables.
     ///
     /// # Errors
@@ -274,8 +277,8 @@ pub const SAMPLE_ID: u16 = 0xfe;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Varying {
     /// For each fragment, the word that interpolation returns at every position, including the position "flat". For a
-    /// perspective attribute, this word is the attribute divided by w, and the program itself multiplies by w. (6.7)
-    /// The column is shared, so that launches with the same column need no copy.
+    /// perspective attribute, this word is the attribute divided by w, and the program multiplies the word by w. (6.7)
+    /// Launches with the same column can share the column without a copy.
     Lanes(Arc<Vec<u32>>),
     /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane is the plane of attribute
     /// / w.
@@ -291,20 +294,20 @@ pub enum Varying {
     },
 }
 
-/// A launch of a fragment program. Lanes 4q to 4q+3 are the quad q: upper left, upper right, lower left, lower right.
+/// A launch of a fragment program. Lanes 4q to 4q+3 form the quad q: upper left, upper right, lower left, lower right.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so copying is cheap.
     pub setup: Arc<Setup>,
     /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
-    /// Whether a lane of a quad runs as a helper for derivatives if the lane is not covered or is beyond `lanes`.
+    /// Whether lanes that are not covered, or are beyond `lanes`, run as helpers for derivatives of their quads.
     pub helpers: bool,
     /// Whether each fragment is covered. If the list is empty, all fragments are covered. An uncovered fragment runs
     /// only as a helper.
     pub covered: Vec<bool>,
-    /// For each fragment, the position of its centre. Fragments without an entry are laid out as a row of quads from
-    /// (0.5, 0.5).
+    /// For each fragment, the position of its centre. Fragments without an entry form a row of quads. The first centre
+    /// of this row is (0.5, 0.5).
     pub centres: Vec<[f32; 2]>,
     /// For each fragment, the centroid of its covered samples. Fragments without an entry use their centre.
     pub centroids: Vec<[f32; 2]>,
@@ -338,7 +341,7 @@ impl Fragment {
 /// A launch of a vertex program.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so copying is cheap.
     pub setup: Arc<Setup>,
     /// Number of vertices.
     pub lanes: usize,
@@ -349,7 +352,7 @@ pub struct Vertex {
 /// A launch of a geometry program.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// The fields that every stage has. Copies of a launch share these fields, so that a launch is cheap to copy.
+    /// The fields that every stage has. Copies of a launch share these fields, so copying is cheap.
     pub setup: Arc<Setup>,
     /// Number of primitives.
     pub lanes: usize,
@@ -390,7 +393,8 @@ impl Launch {
         Environment { stage: self.stage(), setup: self.setup().clone() }
     }
 
-    /// Replaces the setup of the launch by the setup of an environment for the same stage.
+    /// Replaces the setup of the launch by the setup of `environment`. The stage of `environment` must be the stage of
+    /// the launch.
     ///
     /// # Errors
     /// The environment is for another stage.
@@ -482,8 +486,8 @@ impl Launch {
         self.check_lanes()
     }
 
-    /// Returns the number of bytes of s[] that are defined at the start of a block, rounded up to whole words. Returns
-    /// `None` for graphics stages.
+    /// Returns the number of defined bytes of s[] at the start of a block, rounded up to whole words. Returns `None`
+    /// for graphics stages.
     pub(crate) fn given_bytes(&self) -> Option<u32> {
         match self {
             Launch::Compute(compute) => Some((PARAMETERS + compute.params.len() as u32).next_multiple_of(4)),
@@ -592,7 +596,7 @@ pub enum LaunchError {
         /// Number of words of the code.
         words: usize,
     },
-    /// A launch of a program type other than the type for which the program is loaded.
+    /// The program type of the launch differs from the program type for which the program is loaded.
     #[error("a launch of type {stage:?}: the program is loaded for {loaded:?}")]
     Stage {
         /// Type of the launch.

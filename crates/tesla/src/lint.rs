@@ -1,10 +1,11 @@
 //! Static checks of a program for actions that the documents forbid or leave undefined.
 //!
-//! Every rule has a name, a source and a remedy. [`stack`] has the rules about the token stack of a warp, and
-//! [`values`] has the rules about the contents of registers. This file has the rules about single instructions and
-//! about addresses in the code.
+//! Every rule has a name, a source and a remedy. [`stack`] has the rules about the token stack of a warp. [`values`]
+//! has the rules about the contents of registers. This file has the rules about single instructions and about addresses
+//! in the code.
 //!
-//! No rule depends on data of a launch, such as inputs, the sizes of arrays or values of constants.
+//! No rule depends on the data of a launch. Examples of such data are inputs, the sizes of arrays and the values of
+//! constants.
 
 mod stack;
 mod values;
@@ -141,7 +142,8 @@ impl Subject<'_> {
         self.unreachable();
     }
 
-    /// Reports each sequence of unreachable instructions once, unless the whole sequence is padding (`nop` or zeros).
+    /// Reports each sequence of unreachable instructions once. A sequence that consists only of padding (`nop` or
+    /// zeros) is not reported.
     fn unreachable(&mut self) {
         let mut run: Vec<(u32, bool)> = Vec::new();
         let code = self.code;
@@ -178,7 +180,7 @@ impl Subject<'_> {
         let words = self.code.words_at(pc);
         let Ok(row) = row(words, self.chip, self.stage) else { return };
         // A bit that the row sets by default is not a finding. For example, all compilers set bit 6 of the second word
-        // in `ld lock` and `mov $c`, as in instructions that may write flags.
+        // in `ld lock` and `mov $c`. Compilers also set this bit in instructions that may write flags.
         let bits = joined(words) & row.unclaimed() & !row.default;
         if bits != 0 {
             let (first, second) = (bits as u32, (bits >> 32) as u32);
@@ -222,8 +224,8 @@ impl Subject<'_> {
             };
             let in_header = mem.space == Space::Shared && address < PARAMETERS;
             if in_header && (*written || bytes > 2) && !self.header_is_named {
-                // If one instruction of a program breaks this rule, many instructions of the program usually break this
-                // rule. So only the first of these instructions is reported.
+                // A program that breaks this rule usually contains many such instructions. So the function reports only
+                // the first such instruction.
                 self.header_is_named = true;
                 self.find(&SHARED_HEADER, pc, format!("{bytes} bytes at {address:#x} are {does}"));
             }

@@ -1,14 +1,15 @@
 //! The list of [`Arith`] operations with their functions in [`crate::lane`]. All engines share this list.
 //!
 //! The functions take operand values and return a result and flags. The functions do not access other state. Values
-//! have 64 bits: a narrower value is zero-extended, and an f32 or f64 is represented by its bits.
+//! have 64 bits. A narrower value is zero-extended. The bits of an f32 or f64 represent the number.
 
 use crate::inst::{Arith, Chip};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::float::Saturate;
 use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
 
-/// Mode bits of the machine that affect f32 results. All mode bits are 0 unless a driver sets them. (6.1)
+/// Mode bits of the machine that affect f32 results. A driver can set mode bits. If no driver sets a mode bit, the bit
+/// is 0. (6.1)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
     /// The product of 0 and any factor is +0.
@@ -51,14 +52,15 @@ pub struct Operands {
     pub writes_flags: bool,
 }
 
-/// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31, whose negation is not an s32.
+/// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31. The negation of -2^31 is not an
+/// s32.
 ///
 /// The hardware model saturates the result to 2^31 - 1. The results in the arithmetic test vectors also saturate. Each
 /// of these vectors writes a flag register. Mesa's compiler negates integers with a form of this instruction that does
 /// not write flags. Compiled shaders are expected to wrap to -2^31, as the shading language defines. The test vectors
-/// and the compiled shaders agree if only the form that writes flags saturates, so this function implements this
-/// behaviour. A test of `cvt neg s32 $r0 s32 $r0` with 0x80000000 on a card would show whether the form without flags
-/// saturates.
+/// and the compiled shaders agree if only the form that writes flags saturates. This function therefore saturates only
+/// in this form. To find out whether the form without flags saturates, test `cvt neg s32 $r0 s32 $r0` with 0x80000000
+/// on a card.
 fn negated(
     to: Integer,
     from: Integer,

@@ -1,11 +1,12 @@
-//! Paths of control flow with a stack. This file finds the reachable states of a machine that pushes and pops, without
-//! running the machine.
+//! Paths of control flow with a stack. This file finds the reachable states of a machine that pushes and pops tokens.
+//! The file does not run the machine.
 //!
-//! A state consists of a control and the token on top of the stack. A control is an address, with other data that
-//! determine the next step. A state does not contain the tokens below the top. Instead, this file stores, for each
-//! token, the tokens that can be directly below the token. So the number of states is finite, even if calls nest
-//! without limit or a loop pushes tokens. The same token can be pushed on top of different tokens. After a pop of the
-//! token, each of these different tokens can be on top.
+//! A state consists of a control and the token on top of the stack. A control is an address, together with all other
+//! data that determine the next step. The token is not part of the control. A state does not contain the tokens below
+//! the top. Instead, this file stores, for each token, the tokens that can be directly below the token. So the number
+//! of states is finite, even if a program has unlimited recursion or a loop that pushes tokens. The same token can be
+//! pushed on top of different tokens. After a pop of the token, each of these different tokens can be the new top
+//! token.
 
 use std::collections::BTreeMap;
 
@@ -73,8 +74,8 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
         Paths { controls, tokens, tops, below }
     }
 
-    /// Returns every control with every token that can be on top of the stack at that control. A token is represented
-    /// by its number, and `None` is the empty stack.
+    /// Returns every control with every token that can be on top of the stack at that control. The number of a token
+    /// represents the token, and `None` represents the empty stack.
     pub fn states(&self) -> impl Iterator<Item = (C, Option<u32>)> {
         let states = self.controls.items.iter().zip(&self.tops);
         states.flat_map(|(control, tops)| tops.iter().map(|top| (*control, number(top))))
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     /// The main program starts at address 0, and calls address 10 from the addresses 0 and 2. The subroutine at address
-    /// 10 calls itself, or returns at address 12.
+    /// 10 calls the same subroutine again, or returns at address 12.
     #[test]
     fn a_pop_goes_on_above_all_that_its_token_was_pushed_on() {
         let paths = Paths::from(0, |at: u32, top: Option<u32>, next| match at {

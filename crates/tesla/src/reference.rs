@@ -1,10 +1,10 @@
 //! The reference interpreter. The interpreter executes one instruction of one warp at a time. A reader can compare the
 //! source of the interpreter with the manual.
 //!
-//! The actions of a step have the order of the step function in section 9.3: fetch, the join modifier, the predicate,
-//! the instruction for each active lane whose predicate holds, and the exit modifier. `meaning.rs` has the lane
-//! functions of operations, `access.rs` has the accesses to memory, and `flow.rs` has the operations on the token
-//! stack. Other engines can use all of these files.
+//! A step performs the actions of the step function in section 9.3: fetch, the join modifier, the predicate, the
+//! instruction, and the exit modifier. The actions have this order. Each active lane whose predicate is true executes
+//! the instruction. `meaning.rs` has the lane functions of operations. `access.rs` has the memory accesses. `flow.rs`
+//! has the operations on the token stack. Engines other than the reference interpreter can use all three files.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::races::Accessor;
@@ -64,8 +64,8 @@ pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap
     })
 }
 
-/// Executes an instruction without its join modifier, for an engine that has already executed the join. `arrived` are
-/// the lanes that were active before the join.
+/// Executes an instruction without its join modifier. An engine calls this function after the engine has executed the
+/// join. `arrived` are the lanes that were active before the join.
 ///
 /// # Errors
 /// The errors of [`step`].
@@ -82,7 +82,7 @@ pub fn step_joined<G: Store, O: Observer>(
     })
 }
 
-/// The cause of a trap, and the lanes that the trap concerns (`None` for all active lanes). Failures are rare, and the
+/// The cause of a trap, and the lanes that caused the trap (`None` for all active lanes). Failures are rare, and the
 /// box makes the results of all lane operations smaller.
 type Failure = Box<(Option<Mask>, Cause)>;
 
@@ -136,7 +136,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.common.count(context.code.place(self.pc), active);
         let executing = self.executing(inst, active);
         let next = self.pc + inst.form.bytes();
-        // 1.4: if the destination field selects a register that the program does not have, the instruction is dropped.
+        // 1.4: if the destination field selects a register that the program does not have, the interpreter drops the
+        // instruction.
         if inst.gate().is_some_and(|register| !self.warp.has_register(register)) {
             self.warp.flow.advance(next);
         } else if let Op::Control(control) = inst.op {
@@ -201,7 +202,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 self.warp.flow.quadon(next, observer).map_err(everyone)?;
             }
             Control::Quadpop => flow.quadpop(next, observer).map_err(everyone)?,
-            // Open (9.9): the meaning of `lim` is unknown for this instruction, so `lim` has no effect.
+            // Open (9.9): the meaning of `lim` in `bra c[]` is unknown, so `lim` has no effect.
             Control::BraIndirect { lim: _ } => self.bra_indirect(inst)?,
             Control::Bar { inc, wait, barrier, count } => self.bar(inc, wait, barrier, count, next)?,
             // 6.10: `trap` ignores its predicate.
@@ -407,14 +408,15 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(address)
     }
 
-    /// Section 4, locks: if the lock of a word is free, the lane takes the lock and the flags are S. The lowest lane
-    /// gets the lock first. The destination is written even if the lane does not get the lock.
+    /// Section 4, locks: if the lock of a word is free, the lane takes the lock, and the flags of the lane become S.
+    /// The lowest lane gets the lock first. The destination is written even if the lane does not get the lock.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (address, value) = self.load_unchecked(mem, lane)?;
         let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
         let locked = self.common.shared.lock(address & !3, thread);
-        // A lane that does not get the lock does not use the word, so the load of such a lane is not checked for races.
+        // A lane without the lock does not use the word, so the interpreter does not check the load of this lane for
+        // races.
         if locked {
             let group = self.number as u32;
             self.common.shared.races_mut().into_iter().for_each(|races| races.acquire(group, lock(address)));
@@ -440,7 +442,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         move |old, x, y| atomic32(atomic, signed, before_g200, old as u32, x as u32, y as u32).into()
     }
 
-    /// 6.8: executes a read and a write of a word without another access in between. Reductions do not return a result.
+    /// 6.8: executes a read and a write of a word. No other access to the word occurs between the read and the write.
+    /// Reductions do not return a result.
     fn atomic(
         &mut self,
         inst: &Inst,
@@ -481,8 +484,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.3: reads src\[0\] of another lane of the quad, even if that lane does not run. All lanes read their sources
-    /// before any result is written.
+    /// 6.3: reads src\[0\] of a second lane of the quad, even if the second lane does not run. All lanes read their
+    /// sources before any result is written.
     fn quadop(
         &mut self,
         inst: &Inst,
@@ -510,8 +513,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.9: the results of a lane overwrite its sources, and a lane also reads the sources of the other lanes of its
-    /// quad. All sources are read before any result is written.
+    /// 6.9: the results of a lane overwrite the sources of the lane, but other lanes of the quad also read these
+    /// sources. All sources are read before any result is written.
     fn texture(&mut self, tex: &Tex, executing: Mask) -> Result<(), Failure> {
         let read = match tex.op {
             TexOp::Auto => Read::Auto,
@@ -595,8 +598,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         })
     }
 
-    /// 1.5: this machine has one multiprocessor, and the cycle counter of the multiprocessor counts the instructions of
-    /// the block.
+    /// 1.5: this machine has one multiprocessor. The cycle counter of the multiprocessor counts the instructions of the
+    /// block.
     fn special(&self, special: Special, lane: Lane) -> u32 {
         match special {
             Special::Physid => u32::from(lane.0) | (self.warp.number & 0xff) << 8,

@@ -1,5 +1,5 @@
-//! The results of the lanes of a graphics launch. Registers are stored by column, and other results by warp. Functions
-//! return results by lane.
+//! The results of the lanes of a graphics launch. [`LaneResults`] stores registers by column, and all other results by
+//! warp. Functions return results by lane.
 
 use std::cell::RefCell;
 
@@ -11,11 +11,11 @@ use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
 
 thread_local! {
-    /// Columns from [`LaneResults::give_back`]. The thread keeps the memory of these columns for later results, because
-    /// returning the memory to the system after every launch takes a third of the time of a short program.
+    /// Columns from [`LaneResults::give_back`]. The thread keeps the memory of the columns for later results. Returning
+    /// the memory to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 
-    /// Memory of o[] of warps whose results have been dropped. The thread keeps this memory for later results, because
+    /// Memory of o[] of warps whose results have been dropped. The thread keeps the memory for later results, because
     /// returning the memory to the system takes time.
     static OUTPUTS: RefCell<Vec<Vec<Row<WARP>>>> = const { RefCell::new(Vec::new()) };
 }
@@ -38,7 +38,7 @@ pub struct LaneResults {
     lanes: usize,
     /// A column for each register in the results. A column has one row per warp.
     registers: Vec<Vec<u32>>,
-    /// Whether some lane is dead, or has ended before the warp of the lane ended.
+    /// Whether some lane is dead, or has ended before its warp ended.
     some_ended: bool,
 }
 
@@ -84,14 +84,14 @@ pub(crate) fn room_for_outputs(words: usize) -> Vec<Row<WARP>> {
 }
 
 impl LaneResults {
-    /// Adds the results of the next warp: its first `count` lanes (1 to [`WARP`]). `kept` is the number of registers,
+    /// Adds the results of the first `count` lanes (1 to [`WARP`]) of the next warp. `kept` is the number of registers,
     /// or `None` for all registers. `kept` is the same for all warps. Only the last warp has fewer lanes than [`WARP`].
     pub(crate) fn add(&mut self, warp: &Warp, count: usize, kept: Option<usize>) {
         let rows = warp.file().rows();
         let columns = self.columns_mut(kept.unwrap_or(rows.len()).min(rows.len()));
         for (register, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
             column.extend_from_slice(&row.0);
-            // A lane that ended before the warp ended keeps the register values that the lane had at its end.
+            // The results of a lane that ended before its warp are the register values at the end of the lane.
             let first = column.len() - WARP;
             for (lane, result) in warp.finalised() {
                 if let Some(word) = result.registers.get(register) {
@@ -112,8 +112,9 @@ impl LaneResults {
         self.some_ended |= (warp.flow.dead() & Mask::first(count)).any() || !warp.finalised().is_empty();
     }
 
-    /// Adds the results of `count` lanes of the next warp. The only results of these lanes are o[] and registers. The
-    /// caller adds the registers to the columns of [`LaneResults::columns_mut`].
+    /// Adds the results of `count` lanes of the next warp. The results of these lanes are words of o[] and registers.
+    /// This function adds only the words of o[]. The caller adds the registers to the columns of
+    /// [`LaneResults::columns_mut`].
     #[inline]
     pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         let has_rest = !outputs.is_empty();
@@ -130,9 +131,9 @@ impl LaneResults {
         &mut self.registers
     }
 
-    /// Reserves memory for `warps` more warps with `kept` registers each, if such memory is available. Without the
-    /// reservation, a column would move to other memory when the column grows. These moves would take longer than the
-    /// run of a short program.
+    /// If memory is available, reserves the memory for `warps` more warps with `kept` registers each. Without the
+    /// reservation, a growing column would move to a new allocation. These moves would take longer than the run of a
+    /// short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
         // If the reservation fails, memory is allocated row by row. If this allocation also fails, the process ends, as
         // for any allocation.
@@ -183,8 +184,8 @@ impl LaneResults {
         })
     }
 
-    /// Returns `$r<register>` of a lane, or `None` if the lane does not exist or the results do not contain the
-    /// register.
+    /// Returns `$r<register>` of a lane. Returns `None` if the lane does not exist, or if the results do not contain
+    /// the register.
     pub fn register(&self, lane: usize, register: usize) -> Option<u32> {
         self.registers.get(register).filter(|_| lane < self.lanes).map(|column| column[lane])
     }

@@ -1,15 +1,16 @@
-//! Runs launches: to the end, with an observer, or one instruction per step.
+//! Runs launches: to the end, with an observer, or step by step. A step is one instruction.
 //!
 //! # Order and guarantees
 //!
-//! A launch has the result, the traps and the counts of a run in which the blocks (for graphics, the warps) execute
-//! **one after another in the order of their index**, x before y. Each block runs to its end. `block.rs` fixes the
-//! order of the warps in a block. With several threads ([`Options::jobs`]), blocks run in batches against views of
-//! global memory, and the engine commits the views in order. If a block has read a byte that an earlier block of its
-//! batch changed, the block runs again (see [`reconverge_simt::memory`]). The engine accepts a view only if the view
-//! equals the memory that the block would have read if the blocks had run one after another. The result, including
-//! atomics, is therefore the same for any number of threads. A program in which a block waits for a *later* block does
-//! not end, and the watchdog stops the program. Hardware does not guarantee that such a program ends either.
+//! A launch has the result, the traps and the counts of a sequential run. In a sequential run, the blocks (for
+//! graphics, the warps) execute **one after another in the order of their index**, x before y. Each block runs to its
+//! end. `block.rs` fixes the order of the warps in a block. With several threads ([`Options::jobs`]), blocks run in
+//! batches. Each block accesses a view of global memory, and the engine commits the views in the order of the blocks.
+//! If a block has read a byte that an earlier block of the batch changed, the engine runs the block again (see
+//! [`reconverge_simt::memory`]). The engine accepts the view of a block only if a sequential run would give the block
+//! the same bytes to read. The result, including atomics, is therefore the same for any number of threads. If a block
+//! waits for a *later* block, the program does not end, and the watchdog stops the program. Such a program may also run
+//! without an end on hardware.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,9 +74,9 @@ impl Loaded {
         Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
     }
 
-    /// Returns the same program with another setup. The stage stays the same, and the code must start at the same
-    /// address ([`Setup::code_base`]). If [`Setup::lowers_alike`] returns `false` for the two setups, the program is
-    /// lowered again.
+    /// Returns the same program with another setup. The stage does not change. The code must start at the same address
+    /// in both setups ([`Setup::code_base`]). If [`Setup::lowers_alike`] returns `false` for the two setups, the
+    /// program is lowered again.
     ///
     /// # Errors
     /// The errors of [`Loaded::new`].
@@ -123,8 +124,8 @@ impl Loaded {
     }
 
     /// Executes a launch like [`Loaded::run_on`], directly on ranges of a chip's memory. An offset in this memory is an
-    /// address of the launch. No other thread may use a view of the ranges during the launch. The launch may or may not
-    /// see writes through other mappings.
+    /// address of the launch. During the launch, no other thread may use a view of the ranges. The launch may or may
+    /// not see writes through other mappings.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`]. Also returns an error if ranges overlap or are not in memory below 4 GiB.
@@ -150,8 +151,8 @@ impl Loaded {
         let mut buffers = Vec::with_capacity(ranges.len());
         for range in apart {
             let address = address(range)?;
-            // SAFETY: no two of the buffers overlap. The buffers exist only until the end of this function, and this
-            // function uses the view only through the buffers.
+            // SAFETY: no two of the buffers overlap. The buffers exist only until the end of this function. This
+            // function accesses the bytes of the view only through the buffers.
             let bytes = unsafe { memory.lend(range.clone()) };
             let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
             buffers.push(Buffer { address, bytes });
@@ -159,14 +160,14 @@ impl Loaded {
         self.run_on(launch, &mut Memory::new(buffers).map_err(refused)?)
     }
 
-    /// Executes a launch of a graphics stage in the same way as [`Loaded::run`], but returns only the results of the
-    /// lanes. Instructions are not counted, and results of vertices and primitives do not contain registers.
+    /// Executes a launch of a graphics stage like [`Loaded::run`], but returns only the results of the lanes.
+    /// Instructions are not counted, and results of vertices and primitives do not contain registers.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
-            // The grid is used in place, because a few copies of the grid would take as long as a small launch.
+            // This code does not copy the grid, because a few copies of the grid take as long as a small launch.
             Ok((grid, memory)) => {
                 grid.do_not_count();
                 let totals = self.totals(grid, memory)?;
@@ -194,7 +195,7 @@ impl Loaded {
         })
     }
 
-    /// Executes a launch like [`Loaded::run`], in order on one thread, with an observer.
+    /// Executes a launch like [`Loaded::run`], but with an observer, and in order on one thread.
     ///
     /// The engine passes the number of an event's warp to [`Observer::group`]. Data events come from the reference
     /// interpreter, whatever the options are. Events for issued instructions and for control flow come from the engine
@@ -208,7 +209,7 @@ impl Loaded {
         watched!(watch, |observer| self.observed(launch, observer))
     }
 
-    /// Returns a launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Returns a launch in its state before the first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
     /// The launch is invalid. A launch without lanes is a [`LaunchError::Block`].
@@ -220,7 +221,7 @@ impl Loaded {
         let level = self.options.level();
         let fast = match self.options.engine() {
             Engine::Reference => None,
-            // A step is one instruction, so no more than one instruction is compiled as a unit.
+            // Each step executes one instruction, so the compiled engine compiles each instruction separately.
             Engine::Compiled | Engine::LockstepCompiled => {
                 Some(Arc::new(Fast::compiled(&grid, level, Extent::Upto(1))))
             }
@@ -246,8 +247,8 @@ impl Loaded {
     fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         CodeFault::caught(|| {
-            // The condition is a constant, so the fast engine is not compiled for observers that this engine does not
-            // support.
+            // The condition is a constant. The compiler therefore omits the fast engine for observers that the fast
+            // engine does not support.
             if O::DATA {
                 return in_order(&Reference, &grid, memory, observer);
             }
@@ -277,7 +278,7 @@ pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outco
     loaded(program, &launch, options)?.run(launch)
 }
 
-/// Loads a program and runs it with an observer, see [`Loaded::run_watched`].
+/// Loads a program and runs the program with an observer. See [`Loaded::run_watched`].
 ///
 /// # Errors
 /// The errors of [`Loaded::run`].
@@ -370,7 +371,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Returns the launch before its first instruction.
+    /// Returns the launch in its state before the first instruction.
     ///
     /// # Errors
     /// The launch is invalid. A launch without lanes is a [`LaunchError::Block`].
@@ -383,7 +384,7 @@ impl Run {
         self.grid.context()
     }
 
-    /// Returns the block that is running, with its warps, shared memory and barriers.
+    /// Returns the current block, with its warps, shared memory and barriers.
     pub fn block(&self) -> &Block {
         &self.block
     }
@@ -393,8 +394,8 @@ impl Run {
         &mut self.block
     }
 
-    /// Returns the block that the last step ended, or `None` if the last step did not end a block. The last block of
-    /// the launch is not returned here, because [`Run::block`] still returns that block.
+    /// If the last step ended a block, returns this block. Otherwise, returns `None`. The last block of the launch is
+    /// not returned here, because [`Run::block`] still returns that block.
     pub fn take_ended(&mut self) -> Option<Arc<Block>> {
         self.ended.take()
     }
@@ -450,8 +451,8 @@ impl Run {
         Ok(if self.done { Step::Done } else { Step::Running })
     }
 
-    /// Executes one instruction, then the joins at which its warp arrives. A join that switches the warp to another
-    /// path is not an instruction. A join that reconverges lanes decides which lanes are active in the next
+    /// Executes one instruction of a warp, and then the joins at which this warp arrives. A join that switches the warp
+    /// to another path is not an instruction. A join that reconverges lanes decides which lanes are active in the next
     /// instruction.
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let mut before = self.block.common.statistics.instructions;
@@ -473,8 +474,8 @@ impl Run {
     }
 
     /// Executes the joins at which a warp has arrived. A join that switches to another path uses up one instruction of
-    /// the warp's slice, as in a launch that does not run step by step. So this function executes joins only until the
-    /// block switches to another warp.
+    /// the warp's slice, as in a launch that runs without steps. If the slice ends, the block switches to another warp,
+    /// and this function executes no more joins.
     fn join_ahead<O: Observer>(&mut self, warp: usize, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let may_run = |run: &Run| run.block.common.statistics.instructions < run.context().watchdog;
         while self.join_of(warp) == Some(Join::Away) && self.block.current_place() == warp && may_run(self) {
@@ -505,8 +506,8 @@ impl Run {
     /// Executes one instruction, or a join that switches the warp to another path.
     fn attempt<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let (grid, memory) = (&*self.grid, &mut self.memory);
-        // The first condition is a constant, so the fast engine is not compiled for observers that this engine does not
-        // support.
+        // The first condition is a constant. The compiler therefore omits the fast engine for observers that the fast
+        // engine does not support.
         let ran = if O::DATA {
             self.block.advance(&Reference, grid.context(), memory, observer, 1)
         } else {

@@ -9,7 +9,7 @@ use crate::lane::{Compare, Width, convert64};
 /// The operands of an instruction as text.
 pub(crate) struct Words {
     pub(crate) dst: String,
-    /// The first source without its modifiers.
+    /// The first source, without the modifiers of the source.
     pub(crate) a: String,
     pub(crate) b: String,
     pub(crate) c: String,

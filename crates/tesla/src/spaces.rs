@@ -65,8 +65,8 @@ const BANK_BYTES: usize = 0x1_0000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     bytes: Guarded<u8>,
-    /// For each word, 1 plus the number of the thread that holds the word's lock, or 0 if the lock is free. The list
-    /// ends with the last word that was ever locked.
+    /// For each word, 1 plus the number of the thread that has the lock of the word. The entry of a free lock is 0.
+    /// The list ends with the last word that was ever locked.
     locks: Vec<u32>,
     /// The record of accesses, if the search for races is enabled.
     races: Option<Box<Races>>,
@@ -120,7 +120,7 @@ impl Shared {
         self.races.iter_mut().for_each(|races| races.note_load(accessor, address, bytes));
     }
 
-    /// Records that something other than the program has written bytes.
+    /// Records that bytes were written, but not by the program.
     pub fn written_from_outside(&mut self, bytes: Range<usize>) {
         self.races.iter_mut().for_each(|races| races.preset(bytes.clone()));
     }
@@ -145,15 +145,16 @@ impl Shared {
         }
     }
 
-    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number, or `None` if these bytes extend past
-    /// the end of s[].
+    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number. Returns `None` if the bytes extend
+    /// past the end of s[].
     #[inline]
     pub fn read(&self, address: u32, count: u32) -> Option<u32> {
         let bytes = self.bytes.get(address as usize..(address + count) as usize)?;
         Some(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte)))
     }
 
-    /// Stores the low `count` bytes of `value` at `address`. Returns `None` if these bytes extend past the end of s[].
+    /// Stores the low `count` bytes of `value` at `address`. Returns `None` if the bytes at `address` extend past the
+    /// end of s[].
     #[inline]
     pub fn write(&mut self, address: u32, count: u32, value: u32) -> Option<()> {
         let place = self.bytes.get_mut(address as usize..(address + count) as usize)?;
@@ -198,8 +199,8 @@ impl Shared {
 pub struct Segment {
     /// Memory address of byte 0 of the segment.
     pub base: u32,
-    /// The largest offset in the segment. For a tiled segment, bits 31..16 are the number of the segment's last row,
-    /// and bits 15..0 are the offset of the last byte of a row.
+    /// The largest offset in the segment. In a tiled segment, bits 31..16 are the number of the last row, and bits
+    /// 15..0 are the offset of the last byte in a row.
     pub limit: u32,
     /// The layout of the segment's rows, if the segment is tiled.
     pub tiling: Option<Tiling>,
@@ -218,8 +219,8 @@ impl Segment {
 }
 
 /// The layout of a tiled segment. A tile has rows of 64 bytes. Tiles that are side by side form a row of tiles. In
-/// memory, each row of tiles comes after the previous row of tiles. In an offset, bits 31..16 are the number of the
-/// row, and bits 15..0 are the offset of the byte in the row.
+/// memory, each row of tiles comes after the previous row of tiles. In an offset, bits 31..16 are the number of a row,
+/// and bits 15..0 are the offset of a byte in this row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Number of bytes from one row of tiles to the next.
@@ -243,7 +244,7 @@ impl Tiling {
 pub struct Segments(pub [Option<Segment>; BANKS]);
 
 impl Default for Segments {
-    /// Returns the segments of CUDA: g14[] is the whole 32-bit window, and no other segment is bound. (1.7)
+    /// Returns the segments of CUDA: g14[] is the whole 32-bit window, and all other segments are unbound. (1.7)
     fn default() -> Self {
         let mut segments = [None; BANKS];
         segments[14] = Some(Segment::ALL);
@@ -260,7 +261,8 @@ impl Segments {
         let last = offset.checked_add(count - 1)?;
         let offset = match tiling {
             None if last <= limit => offset,
-            // An access is aligned to its size, so the access does not extend past the 64 bytes of a row in a tile.
+            // The address of an access is a multiple of the access's size. The access therefore does not extend past
+            // the 64 bytes of a row in a tile.
             Some(tiling) if last & 0xffff <= limit & 0xffff && last >> 16 <= limit >> 16 => {
                 tiling.place(offset)?
             }
@@ -275,15 +277,15 @@ impl Segments {
         self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
     }
 
-    /// Returns the memory address of a segment and the last offset of the segment, if the bytes of the segment are
-    /// contiguous in memory.
+    /// Returns the memory address of a segment and the last offset in the segment. Returns `None` if the bytes of the
+    /// segment are not contiguous in memory.
     pub fn linear(&self, segment: u8) -> Option<(u32, u32)> {
         let segment = self.0[usize::from(segment) % BANKS]?;
         segment.tiling.is_none().then_some((segment.base, segment.limit))
     }
 
-    /// Returns the memory address of the bytes from `first` to `last` of a segment, if these bytes are contiguous in
-    /// memory.
+    /// Returns the memory address of a segment's bytes from `first` to `last`. Returns `None` if these bytes are not
+    /// contiguous in memory.
     #[inline]
     pub fn row(&self, segment: u8, first: u32, last: u32) -> Option<u32> {
         let segment = self.0[usize::from(segment) % BANKS]?;
@@ -346,7 +348,7 @@ mod tests {
         assert_eq!((segments.row(0, 4, 0xff), segments.row(0, 4, 0x100)), (Some(0x104), None));
     }
 
-    /// This layout is captured from Mesa: an image with depth, 11 x 7 texels, pitch 64, tiles of 8 rows.
+    /// The layout of this image was captured from Mesa: an image with depth, 11 x 7 texels, pitch 64, tiles of 8 rows.
     #[test]
     fn an_offset_of_a_tiled_segment_has_a_row_and_a_byte() {
         let mut segments = Segments::default();

@@ -1,4 +1,5 @@
-//! The state of one warp, except for its control flow: registers, local memory, stage inputs and outputs.
+//! The state of one warp: registers, local memory, stage inputs and outputs. The control flow of the warp is not part
+//! of this state.
 //!
 //! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). All registers and all memory of a warp start at zero.
 //! (**Open** 13.19: according to the documents, the contents are undefined, except for `$r0` of compute threads.)
@@ -40,8 +41,8 @@ pub enum Emitted {
 /// The results of one thread of a graphics stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneResult {
-    /// `$r0`, `$r1` and so on. For a fragment, these registers are the colours with four words each, then the depth.
-    /// (1.6)
+    /// `$r0`, `$r1` and so on. At the end of a fragment, the registers contain the colours with four words each, and
+    /// then the depth. (1.6)
     pub registers: Vec<u32>,
     /// o[] by word, up to the last word that the warp wrote.
     pub outputs: Vec<u32>,
@@ -51,13 +52,14 @@ pub struct LaneResult {
     pub emitted: Vec<Emitted>,
 }
 
-/// One word of the stage's inputs for all lanes, at the positions that an interpolation can select.
+/// One word of the stage's inputs for all lanes. The input has a value at each position that an interpolation can
+/// select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// Words at the centroid, and words of the provoking vertex, if these words differ from the words at the centre.
-    /// These words are stored in the struct itself, because an allocation for each warp takes longer than the
-    /// evaluation of a fragment's planes.
+    /// Words at the centroid, and words of the provoking vertex. The field is `None` if the words at all three
+    /// positions are equal. The words are part of the struct and have no separate allocation. An allocation for each
+    /// warp would take longer than the evaluation of a fragment's planes.
     others: Option<[Row<WARP>; 2]>,
 }
 
@@ -67,8 +69,8 @@ impl Input {
         Input { centre: row, others: None }
     }
 
-    /// Creates an input from three rows. The rows are the words at the fragment's centre, the words at the centroid of
-    /// the covered samples, and the words of the provoking vertex.
+    /// Creates an input from three rows. The first row has the words at the fragment's centre. The second row has the
+    /// words at the centroid of the covered samples. The third row has the words of the provoking vertex.
     pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
         Input { centre, others: Some([centroid, flat]) }
     }
@@ -101,7 +103,7 @@ pub struct Warp {
     pub outputs: Vec<Row<WARP>>,
     /// For each lane, the vertices and strip ends that a geometry program emitted.
     pub emitted: Vec<Vec<Emitted>>,
-    /// Results of lanes that had already ended when `quadon` activated these lanes.
+    /// Results of lanes that `quadon` activated again after the end of these lanes.
     finalised: LiteMap<Lane, LaneResult>,
 }
 
@@ -110,7 +112,7 @@ pub struct Warp {
 struct Private {
     bytes: Vec<u8>,
     /// A mask of 64 parts of the l[] of a lane. A clear bit means that the part is zero in all lanes. Most programs use
-    /// few of the bytes that they declare.
+    /// few bytes of the l[] that they declare.
     touched: u64,
 }
 
@@ -180,7 +182,8 @@ pub struct Local<'a> {
 }
 
 impl Local<'_> {
-    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end of l[].
+    /// Returns `count` bytes of the lane's l[] from `address` on. Returns `None` if the bytes extend past the end of
+    /// l[].
     #[inline]
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.each, lane, address, count)?;
@@ -206,8 +209,8 @@ impl Local<'_> {
     }
 }
 
-/// Returns the position of `count` bytes of a lane in the l[] of all lanes, or `None` if these bytes extend past the
-/// lane's l[]. Each lane has `each` bytes.
+/// Returns the position of `count` bytes of a lane in the l[] of all lanes. Returns `None` if the bytes extend past the
+/// end of the lane's l[]. Each lane has `each` bytes.
 #[inline]
 fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
     if address.checked_add(count)? > each {
@@ -237,9 +240,10 @@ impl Warp {
         }
     }
 
-    /// Resets the warp to the state of a new warp of [`Warp::new`] with the same limits, mode and sizes. The warp
-    /// starts at `pc` with the `launched` lanes active. The number, the inputs and the rows of [`Warp::add_room`] keep
-    /// their values. `cleared` lists the general registers that become zero. `None` stands for all general registers.
+    /// Resets the warp to the state that [`Warp::new`] creates with the limits, the mode and the sizes of this warp.
+    /// The warp starts at `pc` with the `launched` lanes active. The number, the inputs and the rows of
+    /// [`Warp::add_room`] keep their values. `cleared` lists the general registers that become zero. `None` stands for
+    /// all general registers.
     pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
@@ -269,8 +273,8 @@ impl Warp {
         &mut self.r
     }
 
-    /// Adds rows after the general registers for an engine's own use. These rows are not registers, and no other code
-    /// reads these rows.
+    /// Adds rows after the general registers for an engine's own use. The rows are not registers, and no code outside
+    /// the engine reads the rows.
     pub fn add_room(&mut self, rows: &[Row<WARP>]) {
         self.r.add_room(rows);
     }
@@ -289,7 +293,7 @@ impl Warp {
     }
 
     /// Returns whether the program has `$r<register>`. Writes to a register that the program does not have are dropped.
-    /// If the destination field of an instruction selects such a register, the whole instruction is dropped. (1.4)
+    /// If the destination field of an instruction selects an absent register, the whole instruction is dropped. (1.4)
     #[inline]
     pub fn has_register(&self, register: u8) -> bool {
         usize::from(register) < self.r.count()
@@ -309,13 +313,14 @@ impl Warp {
         }
     }
 
-    /// Returns a half register by its field value F: a half of `$r<F/2>`, the high half if F is odd. (1.4)
+    /// Returns a half register by its field value F: the low half of `$r<F/2>` for even F, and the high half for odd F.
+    /// (1.4)
     #[inline]
     pub fn half(&self, lane: Lane, field: u8) -> u16 {
         (self.r(lane, field >> 1) >> (16 * u32::from(field & 1))) as u16
     }
 
-    /// Writes a half register. The other half keeps its value.
+    /// Writes a half register. The other half of the register does not change.
     #[inline]
     pub fn set_half(&mut self, lane: Lane, field: u8, value: u16) {
         let old = self.r(lane, field >> 1);
@@ -340,7 +345,7 @@ impl Warp {
         self.set_r(lane, register.wrapping_add(1), (value >> 32) as u32);
     }
 
-    /// Returns four registers as one value, with the low word in the lowest register. (1.4)
+    /// Returns four consecutive registers as one value. The lowest register contains the low word. (1.4)
     #[inline]
     pub fn quad(&self, lane: Lane, register: u8) -> u128 {
         (0..4)
@@ -351,8 +356,8 @@ impl Warp {
     /// Returns `$a<register>`. `$a0` is 0.
     ///
     /// **Open** (13.9): `$a5` and `$a6` do not exist, and the use of `$a7` is unknown. All three registers read 0 here.
-    /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction that names one
-    /// of these registers may execute.
+    /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction may use one of
+    /// these three registers.
     #[inline]
     pub fn a(&self, lane: Lane, register: u8) -> u16 {
         match register {
@@ -396,14 +401,15 @@ impl Warp {
         self.local_bytes
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end of l[].
+    /// Returns `count` bytes of the lane's l[] from `address` on. Returns `None` if the bytes extend past the end of
+    /// l[].
     #[inline]
     pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
         self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// Returns `count` writable bytes of the lane's l[] from `address` on, or `None` if these bytes extend past the end
-    /// of l[].
+    /// Returns `count` writable bytes of the lane's l[] from `address` on. Returns `None` if the bytes extend past the
+    /// end of l[].
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.local_bytes, lane, address, count)?;
@@ -448,8 +454,8 @@ impl Warp {
         self.outputs[word].0[lane.index()] = value;
     }
 
-    /// Executes `emit` for `lanes`: the words of o[] become a vertex, and o[] is reset to zero. (**Open** 6.10: the
-    /// contents are undefined afterwards.)
+    /// Executes `emit` for `lanes`: copies the words of o[] to a new vertex, and then sets o[] to zero. (**Open** 6.10:
+    /// the contents are undefined afterwards.)
     pub fn emit(&mut self, lanes: Mask) {
         self.emitted.resize(WARP, Vec::new());
         for lane in lanes.lanes() {
@@ -469,8 +475,8 @@ impl Warp {
         }
     }
 
-    /// Stores the results of those lanes in `lanes` that have ended, so that these results no longer change. Between
-    /// `quadon` and `quadpop`, such lanes compute only for their quad. (9.6: exit finalises outputs)
+    /// Stores the results of the ended lanes in `lanes`. Later instructions do not change the stored results. Between
+    /// `quadon` and `quadpop`, ended lanes compute only for their quad. (9.6: exit finalises outputs)
     pub fn finalise(&mut self, lanes: Mask) {
         for lane in (lanes & self.flow.ended()).lanes() {
             if !self.finalised.contains_key(&lane) {
@@ -479,13 +485,12 @@ impl Warp {
         }
     }
 
-    /// Returns the results of lanes that had already ended when `quadon` activated these lanes.
+    /// Returns the results of lanes that `quadon` activated again after the end of these lanes.
     pub(crate) fn finalised(&self) -> &LiteMap<Lane, LaneResult> {
         &self.finalised
     }
 
-    /// Returns the current results of a lane. If the lane has ended, returns the results that the lane had when it
-    /// ended.
+    /// Returns the current results of a lane. If the lane has ended, returns the results from the end of the lane.
     pub fn result(&self, lane: Lane) -> LaneResult {
         if let Some(result) = self.finalised.get(&lane) {
             return result.clone();

@@ -24,8 +24,8 @@ pub struct Texture {
     pub integer: bool,
     /// The result of comparisons with texels.
     pub compared: Compared,
-    /// The faces of a cube array as the layers of a 2D array, for instructions without the cube form. `texprep`
-    /// computes the numbers of these layers. Mesa's driver reads a cube array with five sources in this way
+    /// The faces of a cube array, as the layers of a 2D array. Instructions without the cube form read these layers.
+    /// `texprep` computes the numbers of these layers. Mesa's driver reads a cube array with five sources in this way
     /// (`nv50_ir_lowering_nv50.cpp`).
     faces: Option<Arc<Image>>,
 }
@@ -55,19 +55,19 @@ pub enum Component {
     One,
 }
 
-/// The rules for a comparison with a depth texture. The rules state whether the reference value is clamped, and what
-/// the components of the result are.
+/// The rules for a comparison with a depth texture. The rules state whether the reference value is clamped. The rules
+/// also state the components of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
-    /// The components from red to alpha, as the texture's entry specifies them.
+    /// The components in the order from red to alpha. The texture's entry specifies these components.
     pub components: [Component; 4],
     /// Whether the reference value is clamped to [0, 1], for fixed-point depth. (OpenGL 3.3, 3.8.16)
     pub clamps: bool,
 }
 
 impl Default for Compared {
-    /// **Open** (6.9): the fraction is in red, green and blue, and alpha is 1, as for a depth texture that OpenGL reads
-    /// as luminance. The reference value is not clamped.
+    /// **Open** (6.9): red, green and blue contain the fraction, and alpha is 1. OpenGL defines this result for a depth
+    /// texture that is read as luminance. The reference value is not clamped.
     fn default() -> Compared {
         let share = Component::Share;
         Compared { components: [share, share, share, Component::One], clamps: false }
@@ -100,8 +100,8 @@ impl Compared {
 pub struct TextureSampler {
     /// Filtering, wrapping, level of detail.
     pub sampler: Sampler,
-    /// The depth comparison, if any. The program then provides a reference value and receives the fraction of texels
-    /// that pass the comparison.
+    /// The depth comparison, if any. In a comparison, the program provides a reference value and receives the fraction
+    /// of texels that pass.
     pub compare: Option<Compare>,
 }
 
@@ -115,8 +115,8 @@ pub struct Textures {
 }
 
 impl Textures {
-    /// Returns whether both values have the same samplers and the same textures. Two textures with different images in
-    /// memory are not the same, even if the texels are equal.
+    /// Returns whether both values have the same samplers and the same textures. Two textures are different if they
+    /// have different images in memory, even if the texels are equal.
     pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
             let Texture { image, integer, compared, faces: _ } = one;
@@ -131,7 +131,7 @@ impl Textures {
 }
 
 impl Textures {
-    /// Binds an image and its sampler to one number, as most programs do.
+    /// Binds an image and its sampler to one number. Most programs use one number for both.
     pub fn bind(&mut self, number: u8, image: Arc<Image>, sampler: Sampler) {
         self.textures.insert(number, Texture::new(image, false));
         self.samplers.insert(number, TextureSampler { sampler, compare: None });
@@ -147,19 +147,19 @@ pub enum Read {
     Bias,
     /// `texlod`: the level of detail is the last source.
     Lod,
-    /// `texfetch`: reads one texel at an integer position, without a sampler.
+    /// `texfetch`: reads one texel at an integer position. `texfetch` does not use a sampler.
     Fetch,
     /// `texsize`: returns the size of a level instead of a texel.
     Size,
     /// `texgather`: returns one component of four texels.
     Gather,
-    /// `texprep`: returns the position on a cube face to which a direction points, instead of a texel.
+    /// `texprep`: returns the position on a cube face to which a direction points. `texprep` does not read a texel.
     Prep,
     /// `texquerylod`: returns the level of detail instead of a texel.
     QueryLod,
 }
 
-/// A read by one lane, with the data of its quad.
+/// A texture read of one lane, with the data of the lane's quad.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The kind of read.
@@ -208,8 +208,8 @@ fn target(shape: Shape) -> (usize, bool) {
     }
 }
 
-/// The index of each source among the source registers. The order is coordinates, layer, depth reference, then bias or
-/// level of detail. (6.9)
+/// The index of each source among the source registers. The order of the sources is: coordinates, layer, depth
+/// reference, and then bias or level of detail. (6.9)
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceOrder {
     pub(crate) coordinates: [Option<usize>; 3],
@@ -269,7 +269,7 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
         Read::Lod => f32::from_bits(here.last),
         Read::Auto | Read::Gather | Read::Bias | Read::QueryLod if request.derivatives => {
             let bias = if request.read == Read::Bias { f32::from_bits(here.last) } else { 0.0 };
-            // Lanes 0 (upper left), 1 (upper right) and 2 (lower left).
+            // The coordinates of the lanes 0 (upper left), 1 (upper right) and 2 (lower left).
             let quad = [0, 1, 2].map(|lane| of(lane).coordinates.map(f32::from_bits));
             let [dx, dy] = gradients_of_quad(image, here.coordinates.map(f32::from_bits), quad);
             footprint = Footprint::new(image, &sampler.sampler, [dx, dy]);
@@ -323,17 +323,18 @@ pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32;
     image.texel(here.last as usize, x, y, z).unwrap_or_default()
 }
 
-/// **Open**: `texquerylod` returns the level that is read and the level of detail, each as a signed number in units of
-/// 1/256. Mesa expects this order. Mesa's compiler swaps the two values on later chips, but not on the chips of this
-/// crate. (Mesa, `handleTXLQ`)
+/// **Open**: `texquerylod` returns the accessed level and then the level of detail. Each is a signed number in units of
+/// 1/256. Mesa expects this order. Mesa's compiler swaps the two values on chips after Tesla, but not on the chips of
+/// this crate. (Mesa, `handleTXLQ`)
 fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     let fixed = |value: f32| (value * 256.0) as i32 as u32;
     [fixed(level), fixed(lod), 0, 0]
 }
 
-/// **Open**: `texprep` converts a direction and a layer to coordinates. With these coordinates, `texauto` reads the
-/// faces of a cube array as the layers of a 2D array. The coordinates are s, t, and 6 × layer + face. (Mesa,
-/// `OP_TEXPREP`: "turn cube map array into 2d array coordinates") [`Image::with_faces_as_layers`] creates these layers.
+/// **Open**: `texprep` converts a direction and a layer to coordinates. With the converted coordinates, `texauto` reads
+/// the faces of a cube array as the layers of a 2D array. The coordinates are s, t, and 6 × layer + face. (Mesa,
+/// `OP_TEXPREP`: "turn cube map array into 2d array coordinates") [`Image::with_faces_as_layers`] creates the layers of
+/// the 2D array.
 fn prep(words: &[u32; 4]) -> [u32; 4] {
     let direction = [0, 1, 2].map(|axis| f32::from_bits(words[axis]));
     let face = Face::of(direction);
@@ -342,9 +343,9 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
 }
 
 /// Returns width, height, depth and number of levels. The source selects the level to which the sizes belong. For an
-/// array, the number of layers comes after the sizes: in y for one dimension, and in z for two dimensions. An NV92
-/// passes tests of `textureSize` for both kinds of array, and the driver of this chip takes y and z without changes.
-/// **Open**: the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
+/// array, the number of layers comes after the sizes. The number is in y for one dimension, and in z for two
+/// dimensions. An NV92 passes tests of `textureSize` for both kinds of array. The driver of the NV92 does not change y
+/// and z. **Open**: the depth of a cube is 1, and the sizes of a level beyond the last level are 0.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
@@ -436,7 +437,7 @@ mod tests {
     }
 
     /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: a pixel has eight samples, four per row. Two bilinear filters at
-    /// different positions cover these samples, and the mean of the filters is the mean of the samples.
+    /// different positions cover the eight samples. The mean of the two filters is the mean of the samples.
     #[test]
     fn a_filter_along_the_longer_side_of_a_pixel_is_the_mean_of_its_texels() {
         let linear =
@@ -445,11 +446,11 @@ mod tests {
             |anisotropy: u8| bound(image(Shape::D2, &[[8, 4, 1]]), Sampler { anisotropy, ..linear }, None);
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let quad = [at(2.0, 1.0), at(6.0, 1.0), at(2.0, 3.0), at(6.0, 3.0)];
-        // Without anisotropy, the filter uses the two texels in the middle, in both rows.
+        // Without anisotropy, the filter uses the two middle texels in each of the two rows.
         assert_eq!(red(&textures(1), &request(Read::Auto, &quad, 2)), 5.5);
         let pixel = |place: usize| red(&textures(2), &Request { place, ..request(Read::Auto, &quad, 2) });
         // The first result is the mean of texels 0 to 3 and 8 to 11. The second result belongs to the pixel on the
-        // right, and the third result belongs to the pixel below.
+        // right. The third result belongs to the pixel below.
         assert_eq!([0, 1, 2].map(pixel), [5.5, 9.5, 21.5]);
     }
 
@@ -469,8 +470,7 @@ mod tests {
         assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 1, 3, 2]);
     }
 
-    /// Mesa reads a cube array in the cube form. If there are five sources, Mesa uses `texprep` and then the form
-    /// without cube.
+    /// Mesa reads a cube array in the cube form. With five sources, Mesa uses `texprep` and then the form without cube.
     #[test]
     fn a_cube_array_is_read_by_direction_or_by_face() {
         let textures = bound(image(Shape::CubeArray, &[[2, 2, 12]]), Sampler::default(), None);
@@ -518,8 +518,8 @@ mod tests {
         assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
     }
 
-    /// ARB_texture_query_lod: the query returns the level of detail after adding any bias, and before clamping the
-    /// level to the sampler's range.
+    /// ARB_texture_query_lod: the query adds any bias to the level of detail. The query returns this sum before the
+    /// sampler clamps the sum to its range.
     #[test]
     fn a_queried_level_of_detail_has_the_bias_of_the_sampler() {
         let biased = Sampler { mip: MipFilter::Nearest, lod_bias: 1., max_lod: 1.5, ..Sampler::default() };
@@ -535,7 +535,7 @@ mod tests {
         let textures = bound(image(Shape::D2Array, &[[2, 2, 12]]), Sampler::default(), None);
         let words = [f(1.0), f(-1.0), f(0.5), 1];
         let prepared = read(&textures, &request(Read::Prep, &[words; 4], 4)).unwrap();
-        // x and y have equal magnitudes, so the face is -y: s = (x / |y| + 1) / 2, t = (-z / |y| + 1) / 2.
+        // x and y have equal magnitudes. The face is -y, so s = (x / |y| + 1) / 2 and t = (-z / |y| + 1) / 2.
         assert_eq!(prepared, [f(1.0), f(0.25), 9, 0]);
         assert_eq!(red(&textures, &request(Read::Auto, &[prepared; 4], 3)), 37.0);
     }

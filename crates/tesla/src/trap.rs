@@ -1,4 +1,4 @@
-//! Errors of a program: actions that the hardware forbids or the documents leave undefined. (10)
+//! Errors of a program: actions that the hardware forbids, or that the documents leave undefined. (10)
 //!
 //! Names in capitals are the names of the error registers \[mp.xml\] and of the memory traps \[mpc.xml\].
 
@@ -59,7 +59,7 @@ pub enum Cause {
     /// TRAP_INSTRUCTION: the program executed `trap`.
     #[error("TRAP_INSTRUCTION: the program executed `trap`")]
     TrapInstruction,
-    /// ILLEGAL_OPCODE and the other decode errors: no instruction of this chip and stage has these words.
+    /// ILLEGAL_OPCODE and all other decode errors: the words are not an instruction of this chip and stage.
     #[error("ILLEGAL_OPCODE: {0}")]
     Undecodable(String),
     /// UNALIGNED_LONG_INSTRUCTION: a two-word instruction starts at an odd word.
@@ -95,9 +95,9 @@ pub enum Cause {
         /// Size of the access in bytes.
         bytes: u32,
     },
-    /// Two warps access the same bytes of s[] without a barrier between the accesses, and at least one of the accesses
-    /// is a store. This trap occurs only in strict mode. In lenient mode, the accesses take effect in the order in
-    /// which the warps run.
+    /// Two warps access the same bytes of s[] without a barrier between the two accesses. At least one access is a
+    /// store. This trap occurs only in strict mode. In lenient mode, the accesses take effect in the order in which the
+    /// warps run.
     #[error("race on s[{address:#x}]: {} and {}, without a barrier between them", .accesses[0], .accesses[1])]
     Race {
         /// Byte address in s[].
@@ -181,7 +181,7 @@ impl Cause {
     }
 }
 
-/// Displays warps and the barriers at which they wait.
+/// Displays warps, and the barrier at which each warp waits.
 struct Waiting<'a>(&'a [(u32, u8)]);
 
 impl fmt::Display for Waiting<'_> {

@@ -1,6 +1,6 @@
-//! The warps of a block, for an engine that itself switches from warp to warp.
+//! The warps of a block. The engine itself switches from warp to warp.
 
-// The code reads other warps while the current warp is borrowed. A comment at each use of unsafe code states the
+// The code reads other warps during a borrow of the current warp. A comment at each use of unsafe code states the
 // assumptions of this use.
 #![allow(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 
 use crate::state::Warp;
 
-/// All warps of a block. One of these warps is the current warp, which the engine runs.
+/// All warps of a block. The current warp is the warp that the engine runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Warps {
     first: NonNull<Warp>,
@@ -37,10 +37,11 @@ impl Warps {
     /// Panics if the block has no warp with this number.
     ///
     /// # Safety
-    /// While the result is used, the warps must exist, and no other reference to this warp may be in use.
+    /// While the caller uses the returned reference, the warp must exist, and no other reference to the warp may be in
+    /// use.
     pub(crate) unsafe fn warp<'a>(self, number: usize) -> &'a mut Warp {
         assert!(number < self.count, "the block has the warp");
-        // SAFETY: the warp is in the slice. The caller guarantees that the warp exists and that no other reference to
+        // SAFETY: the warp is in the slice. The caller guarantees that the warp exists, and that no other reference to
         // the warp is in use.
         unsafe { self.first.add(number).as_mut() }
     }

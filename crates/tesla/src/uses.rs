@@ -1,12 +1,12 @@
 //! The locations and memory that each instruction reads and writes.
 //!
-//! There are two functions for the same facts. [`accesses`] treats half registers separately, so that a caller can find
-//! values that a program reads before writing them. [`uses`] has the form that all machines share, with registers
+//! There are two functions for the same facts. [`accesses`] treats half registers separately. A caller can therefore
+//! find values that a program reads before writing them. [`uses`] has the form that all machines share, with registers
 //! numbered as in events.
 //!
-//! [`uses`] simplifies three cases. First, an instruction that writes half a register also counts as a reader of that
-//! register, because the other half keeps its value. Second, if an instruction reads c[] and another space,
-//! [`Uses::loads`] names only the other space. No store can change the values in c[], because programs do not store to
+//! [`uses`] simplifies three cases. First, an instruction that writes half a register also counts as a reader of the
+//! register, because the other half does not change. Second, if an instruction reads c[] and a second memory space,
+//! [`Uses::loads`] names only the second space. No store can change the values in c[], because programs do not store to
 //! c[]. Third, a post-increment counts as a write of an `$a`, although engines emit no event for the write.
 
 use reconverge_isa::graph::{EdgeKind, Graph};
@@ -29,7 +29,7 @@ use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O};
 pub enum Place {
     /// A general register `$r`.
     R(u8),
-    /// A half of a `$r`, by the value of its field in the encoding.
+    /// A half of a `$r`. The number is the value of the half's field in the encoding.
     Half(u8),
     /// One of the address registers `$a1` to `$a4`.
     A(u8),
@@ -59,8 +59,8 @@ impl Place {
 /// The reads and writes of an instruction, in the order of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// The locations that the instruction reads, the role of each location, and whether the instruction also reads the
-    /// location in the other lanes of the quad.
+    /// The locations that the instruction reads, with the role of each location. The third field states whether the
+    /// instruction also reads the location in the remaining lanes of the quad.
     pub reads: Vec<(Place, Role, bool)>,
     /// The locations that the instruction writes.
     pub writes: Vec<Place>,
@@ -75,7 +75,7 @@ impl Accesses {
         self.reads.push((place, role, false));
     }
 
-    /// Adds a memory operand, the register of its address, and the `$a` that the access increments, if any.
+    /// Adds a memory operand, the address register of the operand, and the `$a` that the access increments, if any.
     fn place(&mut self, mem: &Mem, written: bool) {
         match mem.base {
             Base::A(0) => {}
@@ -137,14 +137,14 @@ impl Accesses {
 }
 
 /// Returns the reads and writes of an instruction. At the end of a fragment program, some registers are the results.
-/// These registers do not count as reads here.
+/// These result registers do not count as reads here.
 pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
     let mut found = Accesses { conditional: inst.lanes & 15 != 15, ..Accesses::default() };
     let to_output = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
     let value: &[Role] = if to_output { &[Role::Value, Role::Output] } else { &[Role::Value] };
     let guard = Place::C(inst.guard.c);
     let guarded = Passes::of(inst.guard) == Passes::Some;
-    // 9.2: some instructions have no predicate.
+    // 9.2: some instructions cannot have a predicate.
     let predicated = match inst.op {
         Op::Control(control) => control.is_predicated(),
         Op::Group(Group::Vote { .. }) | Op::Idle(_) => false,
@@ -219,13 +219,13 @@ fn memory(op: &MemoryOp, inst: &Inst, value: &[Role], found: &mut Accesses) {
     }
 }
 
-/// Registers that hold a fragment's first colour at the end of the fragment program. (1.6)
+/// Registers that contain a fragment's first colour when the fragment program ends. (1.6)
 const COLOUR: std::ops::Range<u8> = 0..4;
 
 /// Returns the reads and writes of each instruction of a program, by address. The result contains the instructions of
-/// the program's listing, and other instructions that `graph` reaches. An instruction that ends fragments has a second
-/// operation, `exit`, whose results are `$r0` to `$r3`. More registers may be results, but the program does not state
-/// how many registers are results.
+/// the program's listing, and also instructions outside the listing that `graph` reaches. An instruction that ends
+/// fragments also has the operation `exit`. The results of `exit` are `$r0` to `$r3`. More registers may be results,
+/// but the program does not state how many registers are results.
 pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
     let starts: NumberSet =
         graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc)).collect();

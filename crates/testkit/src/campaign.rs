@@ -26,7 +26,7 @@ pub struct Wrong {
 }
 
 impl Campaign {
-    /// Returns the campaign that the environment variables set. Without these variables, the campaign has `programs`
+    /// Returns the campaign that the environment variables set. If no variable is set, the campaign has `programs`
     /// programs, from seed 0 on.
     ///
     /// # Panics
@@ -51,13 +51,14 @@ impl Campaign {
         (campaign.programs, Random::new(seed))
     }
 
-    /// Returns a campaign with a tenth of the programs, but at least one program, for tests with long runs.
+    /// Returns a campaign with a tenth of the programs of `self`, but at least one program. Tests with long runs use
+    /// the returned campaign.
     pub fn tenth(self) -> Campaign {
         Campaign { programs: self.programs.div_ceil(10), ..self }
     }
 
     /// Judges programs until enough programs have passed. `generate` returns the program of a seed. `judge` runs a
-    /// program and returns its verdict, or `None` if the program is too large for the machine.
+    /// program and returns the verdict. If the program is too large for the machine, `judge` returns `None`.
     ///
     /// # Panics
     /// Panics at the first wrong program. The message contains the seed of this program. The message also contains the
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_seed_and_shows_the_smallest_program() {
-        // In this test, a program is wrong if a loop of the program has a step of variable 2.
+        // In this test, a program is wrong if some loop of the program contains a step of variable 2.
         let has_step = |statement: &Statement| match statement {
             Statement::Loop(_, body) => body.contains(&Statement::Step(2)),
             _ => false,

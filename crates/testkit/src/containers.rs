@@ -1,4 +1,4 @@
-//! Builds files of every container format. ELF files are built field by field, so that a test can set any field to a
+//! Builds files of every container format. An ELF file is built field by field, so that a test can set any field to a
 //! wrong value.
 
 /// A section of an ELF file to build.
@@ -169,7 +169,7 @@ pub fn r600() -> Elf {
     Elf { wide: false, machine: 224, flags: 7, sections }
 }
 
-/// Returns a fat binary of the given members: kind, sm, flags, payload.
+/// Returns a fat binary with the members `members`. A member has a kind, an sm number, flags and a payload.
 pub fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, sm, flags, payload) in members {
@@ -254,8 +254,8 @@ pub fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     out
 }
 
-/// Returns a sample of each format that this module builds, together with the name of the format. The only format
-/// without a sample is `ctm-elf`.
+/// Returns a sample of each format that this module builds. Each sample comes with the name of its format. The only
+/// format without a sample is `ctm-elf`.
 ///
 /// # Panics
 /// Does not panic, because the data to compress is in memory.

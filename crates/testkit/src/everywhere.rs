@@ -69,13 +69,14 @@ fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     }
 }
 
-/// Returns the result of the reference interpreter. The function compares the results of the other engines with this
+/// Returns the result of the reference interpreter. The function compares the result of every other engine with this
 /// result.
 ///
-/// Four kinds of runs must return the same result: the fast engine, the compiled engine, and each of these two in
-/// lockstep with the reference interpreter. Each kind runs with every level of vector instructions that the processor
-/// has, and both with and without an observer. With an observer, the events must also be the same. `run` runs the
-/// program on an engine and a level, with or without an observer. `shown` describes a result briefly.
+/// Four kinds of runs must return the same result. Two kinds are the fast engine and the compiled engine. The remaining
+/// two kinds are the fast engine and the compiled engine in lockstep with the reference interpreter. Each kind runs
+/// with every level of vector instructions that the processor has. Each level runs with an observer and without an
+/// observer. With an observer, the events must also be the same. `run` runs the program on an engine and a level, with
+/// or without an observer. `shown` describes a result briefly.
 ///
 /// # Panics
 /// Panics if results or events differ.

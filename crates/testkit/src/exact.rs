@@ -1,11 +1,11 @@
-//! Functions of f32 in integer arithmetic, from which tests get expected results. These functions share no code with
-//! the machines and do not use the host's floating point.
+//! Functions of f32 in integer arithmetic, from which tests get expected results. The functions share no code with the
+//! machines, and do not use the host's floating point.
 //!
 //! [`nearest`] rounds a number to an f32. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] use exact products
 //! to decide whether a result is the number nearest to the exact value. [`exp2`], [`exp`], [`log2`], [`power`],
-//! [`sine`], [`cosine`] and similar functions return a [`Real`], a number of 64 bits with a relative error below 2^-54.
-//! A function under test may compute in doubles and round once. [`Real::candidates`] returns the results that such a
-//! function may have. In nearly all cases, there is only one such result.
+//! [`sine`], [`cosine`] and similar functions return a [`Real`]. A [`Real`] is a number of 64 bits with a relative
+//! error below 2^-54. A function under test may compute in doubles and round once. [`Real::candidates`] returns the
+//! possible results of such a computation. In nearly all cases, there is only one possible result.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -13,14 +13,15 @@ use std::sync::LazyLock;
 /// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow. If the number
 /// overflows, the result is an infinity.
 ///
-/// If the magnitude is inexact, its lowest bit must be set, and the magnitude must have at least 27 significant bits.
+/// The magnitude must have at least 27 significant bits if it is inexact. The lowest bit of an inexact magnitude must
+/// be set.
 pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
     let sign = u32::from(negative) << 31;
     if magnitude == 0 {
         return sign;
     }
     let length = 128 - magnitude.leading_zeros() as i32;
-    // The exponent of the last place of the result. A normal result has 24 bits, and a denormal result has fewer bits.
+    // The exponent of the lowest bit of the result. A normal result has 24 bits, and a denormal result has fewer bits.
     let place = (exponent + length - 24).max(-149);
     let kept = match place - exponent {
         up @ ..=0 => magnitude << -up,
@@ -39,7 +40,7 @@ pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
     }
 }
 
-/// Returns the significand of a finite number, and the exponent of its last place. The sign is ignored.
+/// Returns the significand of a finite number, and the exponent of the significand's lowest bit. The sign is ignored.
 pub fn parts(x: u32) -> (u32, i32) {
     match x >> 23 & 0xff {
         0 => (x & 0x7f_ffff, -149),
@@ -98,7 +99,7 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
 /// [`nearest`].
 ///
 /// The result is in the range from 0 to 1. The result is exact, except for negative numbers that are very close to 0.
-/// For such a number, both the exact result and the returned result round to the same double, which is 1.
+/// For such a negative number, the exact result rounds to the double 1, and the returned result also rounds to 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);
@@ -114,15 +115,15 @@ pub fn fraction(x: u32) -> (u128, i32) {
     }
 }
 
-/// Returns whether `r` is the normal number nearest to a quotient. `compare` compares a midpoint with the quotient.
-/// `compare` must return "less" for the midpoint between `r` and the next lower number, and "greater" for the midpoint
-/// between `r` and the next higher number.
+/// Returns whether `r` is the normal number nearest to a quotient. `compare` compares a midpoint with the quotient. For
+/// the midpoint between `r` and the next lower number, `compare` must return "less". For the midpoint between `r` and
+/// the next higher number, `compare` must return "greater".
 ///
-/// The arguments of `compare` are the midpoint's significand of 25 bits and the exponent of the significand's last
-/// place. The caller excludes ties.
+/// The arguments of `compare` are the midpoint's significand of 25 bits, and the exponent of this significand's lowest
+/// bit. The caller excludes ties.
 fn between(r: u32, compare: impl Fn(u32, i32) -> std::cmp::Ordering) -> bool {
     let (significand, exponent) = parts(r);
-    // If `r` is a power of two, its lower neighbour is half as far away as its upper neighbour.
+    // If `r` is a power of two, the distance to the lower neighbour is half the distance to the upper neighbour.
     let (below, finer) = match significand {
         0x80_0000 => (4 * significand - 1, 2),
         _ => (2 * significand - 1, 1),
@@ -154,8 +155,7 @@ pub fn is_cut_reciprocal(x: u32, r: u32) -> bool {
     against(significand).is_le() && against(significand + 1).is_gt()
 }
 
-/// Returns whether `r`, a positive normal number, is the number nearest to the square root of `x`, for a positive
-/// normal x.
+/// Returns whether `r` is the f32 nearest to the square root of `x`. Both `r` and `x` must be positive normal numbers.
 pub fn is_root(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
     // Compares r² / x with 1. Both numbers are scaled to integers with the same exponent.
@@ -191,7 +191,7 @@ pub struct Real {
     pub negative: bool,
     /// Significand, at least 2^63.
     pub significand: u64,
-    /// Exponent of the last place of the significand.
+    /// Exponent of the lowest bit of the significand.
     pub exponent: i32,
 }
 
@@ -210,13 +210,13 @@ impl Real {
         Real::of(self.negative != other.negative, product, self.exponent + other.exponent)
     }
 
-    /// Multiplies this number by 1 - 2^-51 and by 1 + 2^-51. Returns the f32 nearest to each product. These two numbers
-    /// are the possible results of a function that computes in doubles and then rounds. The two results differ only if
-    /// a tie lies between the two products.
+    /// Multiplies this number by 1 - 2^-51 and by 1 + 2^-51. Returns the f32 nearest to each product. A function that
+    /// computes in doubles and then rounds to f32 returns one of these two results. The two results differ only if a
+    /// tie lies between the two products.
     pub fn candidates(self) -> [u32; 2] {
         // `kept` contains the 24 bits of the result, and `rest` contains the 40 bits that decide the rounding. If the
-        // number is far from a tie and from the ends of the range, both products round to the same result. In a run
-        // over all words, this fast path saves a third of the time of R500's exponentials.
+        // number is neither near a tie nor near an end of the range, both products round to one result. In a run over
+        // all words, this fast path saves a third of the time of R500's exponentials.
         let (kept, rest) = ((self.significand >> 40) as u32, self.significand & ((1 << 40) - 1));
         let magnitude = match self.exponent + 40 {
             106.. => 0x7f80_0000,
@@ -255,7 +255,7 @@ const TWO_OVER_PI: [u64; 6] = [
     0x0649_2eea_09d1_921c,
 ];
 
-/// 2^(2^-1), 2^(2^-2) and so on, computed as square roots, with 63 fraction bits.
+/// 2^(2^-1), 2^(2^-2) and so on. These numbers are computed as square roots, and have 63 fraction bits.
 static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
     let mut root = 1u128 << 64;
     std::array::from_fn(|_| {
@@ -273,8 +273,8 @@ fn product_of_roots(fraction: u16) -> u64 {
 
 /// Returns 2^`power`. `power` has 64 fraction bits.
 fn power_of_two(power: i128) -> Real {
-    /// Two tables of products of roots. The first table is for the first eight fraction bits of the power, and the
-    /// second table is for the next eight fraction bits.
+    /// Two tables of products of roots. The first table covers the first eight fraction bits of the power. The second
+    /// table covers the next eight fraction bits.
     static PRODUCTS: LazyLock<[[u64; 256]; 2]> =
         LazyLock::new(|| [8, 0].map(|up| std::array::from_fn(|byte| product_of_roots((byte as u16) << up))));
     let (whole, fraction) = ((power >> 64) as i32, power as u64);
@@ -301,7 +301,7 @@ fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     if x >> 31 == 0 { magnitude } else { -magnitude }
 }
 
-/// An exponent with 64 fraction bits. 2 to the power of this exponent certainly overflows, and 2 to the power of the
+/// An exponent with 64 fraction bits. 2 to the power of this exponent certainly overflows. 2 to the power of the
 /// negated exponent certainly underflows.
 const BEYOND: i128 = 1000 << 64;
 
@@ -343,8 +343,8 @@ static LOGARITHMS: LazyLock<(i128, [i128; 35])> = LazyLock::new(|| {
 /// has [`LOG_BITS`] fraction bits.
 fn ln_of_significand(significand: u32) -> i128 {
     let (ln_2, constants) = &*LOGARITHMS;
-    // Multiplies y by factors 1 + 2^-k until y is close to 2. The logarithm of the original y then follows from the
-    // logarithms of these factors.
+    // Multiplies y by factors 1 + 2^-k until y is close to 2. The logarithms of these factors then give the logarithm
+    // of the original y.
     let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2);
     for k in 1..=34 {
         let more = y + (y >> k);
@@ -360,8 +360,8 @@ fn ln_of_significand(significand: u32) -> i128 {
 }
 
 thread_local! {
-    /// Cache of the last significand and its logarithm. Words with equal significands are consecutive in a run over all
-    /// words ([`same_of_each`](crate::same_of_each)).
+    /// Cache of the last significand and its logarithm. In a run over all words, words with equal significands are
+    /// consecutive ([`same_of_each`](crate::same_of_each)).
     static LAST: Cell<(u32, i128)> = const { Cell::new((0, 0)) };
 }
 
@@ -376,7 +376,7 @@ fn ln(x: u32) -> i128 {
     last.1 + i128::from(exponent + 23) * LOGARITHMS.0
 }
 
-/// Returns log2(`x`) for a positive normal x, or `None` for x = 1, whose logarithm is 0.
+/// Returns log2(`x`) for a positive normal x. For x = 1, the logarithm is 0, and the function returns `None`.
 pub fn log2(x: u32) -> Option<Real> {
     let ln = ln(x);
     (x != 0x3f80_0000).then(|| Real::of(ln < 0, ln.unsigned_abs(), -(LOG_BITS as i32)).times(LOG2_E))
@@ -420,7 +420,7 @@ fn turns_of_radians(x: u32) -> u128 {
         carry >>= 64;
     }
     product[6] = carry as u64;
-    // The product counts quarters of a turn, so a division by 4 gives the number of turns. The binary point of the
+    // The product counts quarters of a turn. The product divided by 4 is the number of turns. The binary point of the
     // number of turns is at this bit.
     let point = 384 - (exponent - 2);
     let low = (point - 128) as usize;
@@ -514,7 +514,8 @@ mod tests {
         (own / double - 1.0).abs() * 2f64.powi(53)
     }
 
-    /// The results of these functions and of the host's functions differ by at most a few units of the last place.
+    /// A function of this file and the corresponding function of the host differ by at most a few units of the last
+    /// place.
     #[test]
     fn functions_are_near_those_of_the_host() {
         let mut random = Random::new(0x5eed_2401);
@@ -556,7 +557,7 @@ mod tests {
         for fraction in 0..=u16::MAX {
             let found = power_of_two(i128::from(fraction) << 48);
             assert_eq!(found.exponent, -63);
-            // One computation truncates 16 products, and the other computation truncates 15 products.
+            // The first computation truncates 16 products, and the second computation truncates 15 products.
             assert!(found.significand.abs_diff(product_of_roots(fraction)) < 32, "{fraction:#06x}");
         }
     }
@@ -582,7 +583,7 @@ mod tests {
     fn a_logarithm_that_is_remembered_is_that_of_its_significand() {
         let mut random = Random::new(0x5eed_2404);
         for _ in 0..10_000 {
-            // The significand is often the same as in the previous iteration, but the exponent differs.
+            // The significand often equals the significand of the previous iteration, but the exponent differs.
             let significand = random.below(3) << 20;
             let x = (1 + random.below(254)) << 23 | significand;
             let exponent = i128::from(parts(x).1 + 23);

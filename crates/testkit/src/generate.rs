@@ -51,7 +51,7 @@ impl Shape {
         returns: Returns::Nowhere,
         exits: false,
     };
-    /// Four nested loops, with ifs between them.
+    /// Programs with four nested loops, and with ifs between these loops.
     pub const DEEP: Shape = Shape {
         depth: 7,
         loops: 4,
@@ -61,7 +61,7 @@ impl Shape {
         loops_first: true,
         ..Shape::WIDE
     };
-    /// Programs whose functions call other functions.
+    /// Programs with functions that call other functions.
     pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
 
     /// Returns the shape for a seed: one of the three shapes above.
@@ -75,7 +75,7 @@ pub fn generate(seed: u64, shape: Shape) -> Program {
     let mut random = Random::new(seed);
     let count = random.below(shape.functions + 1) as usize;
     let mut program = Program { booleans: random.next(), ..Program::default() };
-    // The functions are generated from the last to the first, so that the loop depth of each called function is known.
+    // The generator creates the last function first, so that the loop depth of each called function is known.
     program.functions.resize(count, Vec::new());
     for index in (0..count).rev() {
         let mut scope =
@@ -171,8 +171,8 @@ impl Scope<'_> {
         }
     }
 
-    /// Returns a condition with a probability of 3 / 4, and no condition with a probability of 1 / 4. Breaks without a
-    /// condition are less frequent, because the statements after such a break are unreachable.
+    /// Returns a condition with a probability of 3 / 4. Returns no condition with a probability of 1 / 4. A break
+    /// without a condition is less frequent, because the statements after this break are unreachable.
     fn maybe_condition(&mut self) -> Option<Condition> {
         (!self.random.once_in(4)).then(|| self.condition())
     }

@@ -1,22 +1,23 @@
 //! Finds imports between the modules of a crate, for tests of the order of the modules.
 //!
 //! A module is a file. A folder belongs to the module that has the folder's name. Names are resolved as in the
-//! compiler, through `use` and `pub use`. If a module imports an item through a re-export, the import is an import of
-//! the module that defines the item. The `pub use` that re-exports an item is not an import. A module and the modules
-//! inside it may import each other. Code of tests is ignored: files named `tests.rs` or `…_tests.rs`, folders named
-//! `tests`, and the code after a file's `#[cfg(test)]`.
+//! compiler, through `use` and `pub use`. If a module imports an item through a re-export, the module imports from the
+//! module that defines the item. The `pub use` that re-exports an item is not an import. A module and the modules
+//! inside this module may import each other. Test code is ignored. Test code is files named `tests.rs` or `…_tests.rs`,
+//! folders named `tests`, and the code after a file's `#[cfg(test)]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Path of a module in its crate: the names from the root on.
+/// Path of a module in its crate: the module names from the root to the module.
 type ModulePath = Vec<String>;
 
-/// Returns the imports that violate an order. A module of `src` may import only modules that come earlier in `order`.
+/// Returns the imports that violate an order. A module of `src` may import only modules that are before the importing
+/// module in `order`.
 ///
 /// The entries of `order` are the names of the modules of the root. The entry `crate` stands for the items that
-/// `lib.rs` or `main.rs` itself defines. An entry includes the modules inside the named module. Returns one line per
+/// `lib.rs` or `main.rs` defines directly. An entry includes the modules inside the named module. Returns one line per
 /// fault, `file -> module`, sorted. It is also a fault if `order` does not list a module of `src`, or if `order` lists
 /// a module that does not exist.
 ///
@@ -45,8 +46,9 @@ pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-/// Returns the import cycles. A cycle consists of modules of one folder that import each other. In a cycle, a module
-/// stands for itself and for all modules inside it. Returns one line per cycle, `folder: modules`, sorted.
+/// Returns the import cycles. A cycle consists of modules of one folder that import each other, directly or indirectly.
+/// In a cycle, a module stands for the module and for all modules inside the module. Returns one line per cycle,
+/// `folder: modules`, sorted.
 ///
 /// # Panics
 /// Panics if a file cannot be read.
@@ -79,7 +81,7 @@ pub fn circles(src: &Path) -> Vec<String> {
     found
 }
 
-/// Returns the modules that a module imports, directly or through other modules.
+/// Returns the modules that the module `from` imports directly or through other modules.
 fn reached<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a String) -> BTreeSet<&'a String> {
     let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {
@@ -134,8 +136,8 @@ impl Modules {
         Modules(modules)
     }
 
-    /// Returns the modules whose items a module uses. The result contains neither the modules that enclose this module
-    /// nor the modules inside it.
+    /// Returns the modules whose items a module uses. The result does not contain modules that enclose the importing
+    /// module. It also does not contain modules inside the importing module.
     fn imports(&self, place: &ModulePath) -> BTreeSet<ModulePath> {
         let module = &self.0[place];
         let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);
@@ -203,7 +205,8 @@ pub fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the names that a source uses outside comments and tests: the names in `use`, and the paths in the code.
+/// Returns the names that a source uses outside comments and tests. These are the names in `use`, and the paths in the
+/// code.
 fn named(text: &str) -> (Vec<Use>, Vec<ModulePath>) {
     let end = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").map(|line| line.len() + 1).sum();
     let tokens = tokens(&text[..text.len().min(end)]);

@@ -14,16 +14,16 @@ pub trait LoweredProgram {
     /// Returns the code as text.
     fn text(&self) -> String;
 
-    /// Runs lanes that start with these variables. Returns the variables of each lane at the end.
+    /// Runs lanes whose variables start with the values in `lanes`. Returns the variables of each lane at the end.
     ///
     /// # Errors
-    /// Returns a description of the problem if the run trapped, if the engines differ, or if the machine's state at the
-    /// end is wrong.
+    /// Returns a description of the problem in three cases: the run trapped, the engines' results differ, or the
+    /// machine's final state is wrong.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String>;
 }
 
 impl Campaign {
-    /// Compares the results of programs with the evaluation of their trees. Each program runs with some number of
+    /// Compares the results of programs with the evaluation of their trees. Each program runs with a random number of
     /// lanes, from one lane to a whole group. `lower` returns `None` if a program is too large for the machine.
     ///
     /// # Panics
@@ -96,7 +96,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// A machine that evaluates the tree and has a deliberate fault. The fault adds a number to variable 1. The fault
-    /// occurs either in all lanes, or only in lanes that run together with other lanes.
+    /// occurs either in all lanes, or only in lanes that do not run alone in their group.
     struct Toy {
         program: Program,
         in_company: i32,

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 /// Compares a page of `docs/` with the text that is generated for the page. If `UPDATE_DOCS` is set, writes the
 /// generated text to the page before the comparison.
 ///
-/// If `part` is given, the generated text replaces only a part of the page: the lines between `<!-- part: … -->` and
-/// the first `<!-- end -->` after it.
+/// If `part` is `Some`, the generated text replaces only a part of the page: the lines between `<!-- part: … -->` and
+/// the next `<!-- end -->`.
 ///
 /// # Panics
 /// Panics if the page and the generated text differ, or if the page does not have the part.
 pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
-    // Tests that run at the same time may write parts of the same page, so only one test at a time writes a page.
+    // Tests run at the same time and may write parts of one page. So only one test at a time writes a page.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);
@@ -30,7 +30,7 @@ pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
     }
 }
 
-/// Returns the names and contents of the files that a page asks its readers to save. The page contains each file after
+/// Returns the names and contents of the files that the readers of a page must save. The page contains each file after
 /// "Save this as `NAME`:".
 pub fn files_to_save(page: &str) -> Vec<(&str, &str)> {
     let saved = page.split("Save this as `").skip(1).filter_map(|from| {

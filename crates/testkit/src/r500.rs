@@ -14,7 +14,7 @@ use reconverge_simt::texture::Shape;
 
 use crate::textures;
 
-/// Bit patterns that arithmetic treats as special cases, and the bit patterns next to them.
+/// Bit patterns that arithmetic treats as special cases, and the neighbours of such bit patterns.
 #[rustfmt::skip]
 pub const SPECIAL: [u32; 24] = [
     0x0000_0000,
@@ -43,7 +43,8 @@ pub const SPECIAL: [u32; 24] = [
     0xffc0_1234,
 ];
 
-/// Returns arbitrary bits, special values, numbers of similar magnitude, or neighbours of such numbers.
+/// Returns one of these: arbitrary bits, a special value, the neighbour of a special value, or a number of moderate
+/// magnitude.
 pub fn value(random: &mut Random) -> u32 {
     match random.below(8) {
         0 | 1 => SPECIAL[random.below(SPECIAL.len() as u32) as usize],
@@ -95,7 +96,7 @@ pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
     }
 }
 
-/// Returns a program that consists of these words and of an OUT at the end, with random state.
+/// Returns a program with random state. The program consists of the words `words` and an OUT at the end.
 ///
 /// # Panics
 /// Does not panic, because every sequence of instruction words is a valid program.
@@ -135,8 +136,8 @@ pub fn launch(random: &mut Random, lanes: usize) -> Launch {
     }
 }
 
-/// Returns an arbitrary instruction. In most cases, the instruction has only documented bits, and its jump target is
-/// near, so that programs continue for some time.
+/// Returns an arbitrary instruction. In most cases, the instruction has only documented bits, and the jump target is
+/// near the instruction. The program then runs for some time.
 pub fn any_record(random: &mut Random) -> [u32; 6] {
     let mut words = std::array::from_fn(|_| random.next());
     let kind = TYPES[random.below(4) as usize];

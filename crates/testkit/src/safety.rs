@@ -6,9 +6,9 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// Crates that may contain unsafe code. These crates contain the engines and their common parts, the libraries that
-    /// other programs load, guard pages, the check of standard output, and the functions that the WebAssembly module
-    /// exports. The check of standard output must run before Rust's runtime changes standard output.
+    /// Crates that may contain unsafe code. Unsafe code is allowed in the engines and their common parts, the libraries
+    /// that other programs load, guard pages, the check of standard output, and the exported functions of the
+    /// WebAssembly module. The check of standard output must run before Rust's runtime changes standard output.
     const WITH_UNSAFE_CODE: [&str; 10] =
         ["simt", "jit", "r500", "r700", "tesla", "cuda", "drm", "guarded", "output", "playground"];
 

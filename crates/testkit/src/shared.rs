@@ -42,7 +42,7 @@ pub fn unpacked(file: &Path) -> String {
 /// (see [`shared`]).
 ///
 /// # Panics
-/// Panics in the same cases as [`shared`] and [`unpacked`], and also if a line is not JSON.
+/// Panics in the cases of [`shared`] and [`unpacked`], and also if a line is not JSON.
 pub fn records(path: &str) -> Vec<Value> {
     let Some(file) = shared(path) else { return Vec::new() };
     let record = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{path}: {error}"));

@@ -3,12 +3,12 @@
 use crate::tree::{Program, Statement};
 
 impl Program {
-    /// Returns the smaller programs that one change of this program makes. A change removes a function that is not
-    /// called, removes a statement, replaces a construct by its contents or by a part of its contents, drops a
-    /// condition, or reduces the number of iterations of a loop.
+    /// Returns the smaller programs that one change of this program makes. A change is one of these: remove a function
+    /// that is not called, remove a statement, replace a construct by its contents or by a part of its contents, drop a
+    /// condition, or reduce the number of iterations of a loop.
     pub fn smaller(&self) -> Vec<Program> {
         let mut found = Vec::new();
-        // Only the last function is removed, so that the numbers of the other functions stay the same.
+        // A change removes only the last function, so that the remaining functions keep their numbers.
         if let Some(last) = self.functions.len().checked_sub(1)
             && !self.calls(last)
         {
@@ -76,7 +76,7 @@ fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
             let blocks = smaller_blocks(body).into_iter();
             found.extend(blocks.map(|block| vec![Statement::IfStatic(*index, block)]));
         }
-        // A loop is not replaced by its body, because the body may contain a break.
+        // A change does not replace a loop by the loop's body, because the body may contain a break.
         Statement::Loop(count, body) => {
             found.extend((0..*count).map(|count| vec![Statement::Loop(count, body.clone())]));
             let blocks = smaller_blocks(body).into_iter();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use reconverge_simt::{Event, Lane, Mask, Observer};
 
-/// Collects pairs of instructions from the events of one group. The two instructions of a pair are those that a lane
-/// executes directly one after the other.
+/// Collects pairs of instructions from the events of one group. In a pair, a lane executes the second instruction
+/// directly after the first instruction.
 #[derive(Clone, Debug, Default)]
 pub struct LaneSteps {
     /// The collected pairs, each as two addresses.
@@ -15,8 +15,8 @@ pub struct LaneSteps {
     /// Address of the last instruction of each lane.
     last: Vec<Option<u32>>,
     mask: Mask,
-    /// The lanes that were active before a QUADON. The field is `None` except between a QUADON and its pop. Only the
-    /// steps of these lanes are collected. All other lanes only run as helpers of their quads.
+    /// The lanes that were active before a QUADON. Outside QUADON and its pop, the field is `None`. The collector only
+    /// records the steps of these lanes. Any other lane runs only as a helper of its quad.
     own: Option<Mask>,
 }
 

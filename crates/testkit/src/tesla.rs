@@ -1,5 +1,5 @@
-//! Random programs, launches and instructions of Tesla. This module also creates machines that are about to execute
-//! given instructions.
+//! Random programs, launches and instructions of Tesla. This module also creates machines whose next instructions are
+//! the instructions of the caller.
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
@@ -96,7 +96,7 @@ pub fn machine_with(
     let warp = &mut run.block_mut().warps[0];
     // For some seeds, the addresses of the lanes are consecutive or equal.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
-    // For some seeds, registers have only a few different values, so that operands are often equal or special.
+    // For some seeds, the registers contain only a few different values. Operands are then often equal or special.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);
     let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
     for register in 0..registers as u8 {
@@ -124,7 +124,7 @@ pub fn machine_with(
     run
 }
 
-/// Returns random words that decode as a given row of the encoding table. In half of the cases, the predicate is always
+/// Returns random words that decode as row `row` of the encoding table. In half of the cases, the predicate is always
 /// true.
 pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
     let row = &TABLE.rows()[row];
@@ -262,7 +262,7 @@ pub fn program(random: &mut Random) -> String {
 }
 
 /// Returns an address for an access to s[]. The address is inside s[], near the end of s[], near 0, or at an end of the
-/// range of 16 or 32 bits.
+/// range of 16-bit or 32-bit numbers.
 fn address(random: &mut Random) -> u32 {
     const BASES: [u32; 11] =
         [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];

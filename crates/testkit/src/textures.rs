@@ -13,8 +13,8 @@ pub fn number(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns the bits of a coordinate. Most coordinates are in or near the image. Some coordinates have the bits that
-/// [`number`] returns.
+/// Returns the bits of a coordinate. Most coordinates are in or near the image. The remaining coordinates have bits
+/// that [`number`] returns.
 pub fn coordinate(random: &mut Random) -> u32 {
     match random.below(8) {
         0 => number(random),

@@ -1,8 +1,9 @@
 //! The program tree and the meaning of its statements.
 //!
 //! Every lane has [`VARIABLES`] variables. The variables are integers between -2^12 and 2^12, so that any machine can
-//! compute with them exactly, in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes the trace
-//! depend on which statements ran, how often and in which order. The other variables start with the inputs of the lane.
+//! compute exactly, in integers or in binary32. Variable 0 is the trace. [`Statement::Mix`] changes the trace. The
+//! trace therefore depends on which statements ran, how often, and in which order. The other variables start with the
+//! inputs of the lane.
 
 use std::fmt;
 
@@ -76,7 +77,7 @@ pub enum Statement {
     Call(usize, Option<Condition>),
     /// Returns from the function, always or if the condition is true. The statement occurs only in functions.
     Return(Option<Condition>),
-    /// Ends the lane with its current variables, always or if the condition is true.
+    /// Ends the lane, and keeps the lane's current variables. A condition, if any, must be true.
     Exit(Option<Condition>),
 }
 

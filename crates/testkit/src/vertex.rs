@@ -21,7 +21,7 @@ pub fn program(random: &mut Random) -> Program {
     let mut words = Vec::new();
     while words.len() < 4 * count {
         let mut record = [0, 1, 2, 3].map(|_| word(random));
-        // The programs use few registers, so that an instruction often uses the results of other instructions.
+        // The programs use few registers, so that an instruction often uses the results of earlier instructions.
         // Predicates and relative addresses are rare.
         record[0] = record[0] & !(0x7f << 13 | 1 << 12 | 1 << 31 | 0xf << 8 | 0x20)
             | (word(random) % 4) << 13

@@ -1,12 +1,12 @@
-//! Words for tests of functions of 32 bits: special words, a sample of all words, and all words.
+//! Words for tests of 32-bit functions: special words, a sample of all words, and all words.
 
 use std::env::{VarError, var};
 
 use reconverge_simt::random::Random;
 
-/// Returns about two hundred words that are special for floats or integers: zeros, denormals, both ends of the normal
-/// range, one and its neighbours, ends of the integer ranges, halves, infinities, and NaN of both kinds. Each number
-/// occurs with both signs.
+/// Returns about two hundred special words for floats or integers: zeros, denormals, both ends of the normal range, one
+/// and its neighbours, ends of the integer ranges, halves, infinities, and NaN of both kinds. Each number occurs with
+/// both signs.
 pub fn special_words() -> Vec<u32> {
     let fields = [0, 1, 2, 24, 63, 64, 102, 103, 126, 127, 128, 149, 150, 157, 158, 253, 254, 255];
     let fractions = [0, 1, 0x3f_ffff, 0x40_0000, 0x7f_ffff];
@@ -18,8 +18,8 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// Returns a word for tests of sums of products. `round` and a random number decide whether the word is a special word
-/// or a number with a magnitude near 1. With numbers near 1, the sums are rounded, and terms cancel.
+/// Returns a word for tests of sums of products. `round` and a random number determine whether the function returns a
+/// special word or a number with a magnitude near 1. With numbers near 1, the sums are rounded, and terms cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {
         0 => random.one_of(special),
@@ -35,13 +35,13 @@ pub const BLOCK: usize = 1 << 14;
 
 /// Calls `check` with blocks of [`BLOCK`] words. Returns the number of words.
 ///
-/// By default, the words are 2^20 random words, and words that combine every sign and exponent with fractions that are
-/// likely to be special cases. With `RECONVERGE_WORDS=all` in the environment, the words are all words of 32 bits. In
-/// this case, the exponent changes fastest from word to word, and the fraction changes slowest. With
-/// `RECONVERGE_WORDS=edges`, there are no random words.
+/// By default, there are two kinds of words. The first kind is 2^20 random words. The second kind combines every sign
+/// and exponent with fractions that are likely to be special cases. With `RECONVERGE_WORDS=all` in the environment, the
+/// words are all words of 32 bits. In this case, the exponent changes fastest from word to word, and the fraction
+/// changes slowest. With `RECONVERGE_WORDS=edges`, there are no random words.
 ///
 /// # Panics
-/// Panics if `RECONVERGE_WORDS` has any other value.
+/// Panics if `RECONVERGE_WORDS` has a value other than `all` and `edges`.
 pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut block = [0; BLOCK];
     let mut random_words = 1 << 20;
@@ -67,7 +67,7 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut random = Random::new(seed);
     let mut words = edges.chain((0..random_words).map(|_| random.next() << 12 ^ random.next()));
     let mut count = 0;
-    // The last words are omitted if they do not fill a block.
+    // Words at the end that do not fill a block are omitted.
     while block.iter_mut().all(|place| words.next().map(|word| *place = word).is_some()) {
         check(&block);
         count += BLOCK as u64;

@@ -1,24 +1,24 @@
 //! The columns of a block. Symbols, masks and numbers have separate columns, so that each column compresses well.
 
-/// The columns, in the order in which the file stores them. A column has only one kind of data, so that neighbouring
-/// bytes are similar.
+/// The columns, in their order in the file. A column has only one kind of data, so that adjacent bytes are similar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
     /// Runs of consecutive instructions. A path is a list of ranges of the listing. Each range is stored as its start
     /// and its length.
     Path,
-    /// Sequences of symbols that occur several times. A phrase is stored as the number of its symbols and then the
-    /// symbols. The symbols have the form of literals.
+    /// Sequences of symbols that occur several times. The file stores a phrase as the number of its symbols, followed
+    /// by the symbols. The symbols have the form of literals.
     Phrase,
-    /// Copies of earlier records. A copy is stored as three numbers. The numbers are the number of literals before the
-    /// copy, the distance back to the repeated records, and the number of repeated records.
+    /// Copies of earlier records. A copy is stored as three numbers. The first number is the number of literals before
+    /// the copy. The second number is the distance back to the repeated records. The third number is the number of
+    /// repeated records.
     Copy,
     /// One byte per literal. The byte has the tag of the literal, and the relation between the literal's mask and the
     /// previous masks.
     Tag,
-    /// Sequences of consecutive records that belong to one group of lanes. An entry has the number of these records,
-    /// the group of lanes, and the distance to the group's previous instruction. The distance counts the instructions
-    /// of the whole launch.
+    /// Sequences of consecutive records that belong to one group of lanes. An entry has three numbers: the number of
+    /// records in the sequence, the group of lanes, and the distance to the group's previous instruction. The distance
+    /// counts the instructions of the whole launch.
     Group,
     /// Numbers that identify paths and phrases, and targets of jumps.
     Place,
@@ -27,8 +27,8 @@ pub(crate) enum Column {
     Mask,
     /// Lanes, and kinds of pushed or popped entries. Each lane or kind takes one byte.
     Byte,
-    /// Registers and byte addresses. Each register or address is stored as its difference from the previous register or
-    /// address.
+    /// Registers and byte addresses. The file stores each register or address as the difference from the previous
+    /// register or address.
     Number,
     /// Values. Each value takes four bytes.
     Value,
@@ -96,9 +96,9 @@ impl Order {
     }
 }
 
-/// A record without its masks, numbers and values. A symbol has the tag of the record, the relation between the
-/// record's mask and the previous masks, and 32 bits whose meaning depends on the tag. No record has the symbol
-/// `u64::MAX`.
+/// A record without the masks, the numbers and the values of the record. A symbol has the tag of the record, the
+/// relation between the record's mask and the previous masks, and 32 bits. The meaning of these bits depends on the
+/// tag. No record has the symbol `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbol(pub(crate) u64);
 
@@ -148,10 +148,10 @@ pub(crate) const SAME: u8 = 0;
 pub(crate) const OTHER: u8 = 1;
 /// The mask is the union of the previous mask and the most recent mask that differs from the previous mask.
 pub(crate) const BOTH: u8 = 2;
-/// The mask has none of these relations to the previous masks, so the bits of the mask are stored.
+/// The mask has no relation to the previous masks, so the file stores the bits of the mask.
 pub(crate) const EXPLICIT: u8 = 3;
 
-/// The two most recent masks that differ from each other.
+/// The two most recent different masks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Masks {
     pub(crate) last: u64,
@@ -188,7 +188,7 @@ pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
 }
 
 /// Appends the bits of a mask. The number of zeros at the low end of the first byte states how many bytes follow the
-/// first byte. Writing the mask as a varint of the same length would take much longer.
+/// first byte. A varint of the mask would have the same length, but writing a varint would take much longer.
 #[inline]
 pub(crate) fn mask_bits(bytes: &mut Vec<u8>, bits: u64) {
     let used = 64 - (bits | 1).leading_zeros();

@@ -1,7 +1,7 @@
 //! Finds the first difference between two traces.
 //!
 //! Two instructions are equal if their texts without labels are equal. The addresses of the two instructions may
-//! differ. If the listings of both traces are equal, the addresses of instructions and jumps must also be equal.
+//! differ. If both traces have equal listings, the addresses of instructions and jumps must also be equal.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Seek};
@@ -38,8 +38,8 @@ pub struct Difference {
 /// Maximum number of moments in [`Difference::before`].
 const BEFORE: usize = 4;
 
-/// Returns the first difference between two traces, or `None` if the traces are equal. Compares writes to registers and
-/// accesses to memory only if both traces have such events.
+/// Returns the first difference between two traces, or `None` if the traces are equal. If one trace was recorded
+/// without register writes and memory accesses, the comparison ignores these events.
 ///
 /// # Errors
 /// Fails if a trace is damaged.
@@ -85,8 +85,8 @@ pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     }
 }
 
-/// Returns the texts of a listing, indexed by address. In each text, the word `label` replaces the labels, because the
-/// label of an instruction depends on the address of the instruction.
+/// Returns the texts of a listing, indexed by address. The label of an instruction depends on the address of the
+/// instruction. In each text, the word `label` therefore replaces each label.
 fn texts(header: &Header) -> HashMap<u32, String> {
     let labels: BTreeSet<&str> = header.listing.iter().filter_map(|line| line.label.as_deref()).collect();
     let plain = |word: &str| match labels.contains(word) {
@@ -103,8 +103,8 @@ struct Moments<'a, R> {
     data: bool,
     block: usize,
     records: std::vec::IntoIter<Record>,
-    /// The current run of instructions. The field has the record of the run, the active lanes, and the addresses that
-    /// the iterator has not returned yet. These addresses are in reverse order.
+    /// The current run of instructions. The field has the record of the run, the active lanes, and the remaining
+    /// addresses of the run. These addresses are in reverse order.
     run: Option<(Record, Mask, Vec<u32>)>,
     /// Address of the last instruction of each group.
     last: HashMap<u32, u32>,

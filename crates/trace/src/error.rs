@@ -29,7 +29,7 @@ pub enum Error {
         /// The problem.
         what: String,
     },
-    /// The file ends before the end of its header.
+    /// The file ends inside its header.
     #[error("the trace is truncated at byte {at}, before its first record")]
     NoHeader {
         /// Size of the file, in bytes.

@@ -1,5 +1,5 @@
 //! Writes the trace formats of other programs. These formats are Chrome's JSON and Perfetto's protocol buffers. In both
-//! formats, each group has a track, and each instruction takes one microsecond. [`mod@crate::parquet`] writes a table
+//! formats, each group has a track, and each instruction lasts one microsecond. [`mod@crate::parquet`] writes a table
 //! for data frames.
 
 use std::collections::BTreeSet;
@@ -30,8 +30,8 @@ pub(crate) fn walk<R: Read + Seek>(
     Ok(())
 }
 
-/// Returns the name of a record on its track, and the duration of the record in steps. A duration of 0 denotes an
-/// instant event.
+/// Returns the name of a record on the group's track, and the duration of the record in steps. A duration of 0 denotes
+/// an instant event.
 fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, space: Option<&str>) -> (String, u32) {
     match record.what {
         What::Ran { count, .. } => (reader.described(&record.what, None), count),
@@ -93,8 +93,8 @@ pub fn chrome<R: Read + Seek>(
 #[derive(Default)]
 struct Fields(Vec<u8>);
 
-/// The two wire types of protocol buffers that are used here. One wire type is a number of variable length. The other
-/// wire type is a count of bytes, and then these bytes.
+/// The two wire types of protocol buffers that are used here. One wire type is a number of variable length. The second
+/// wire type is a byte count, followed by as many bytes.
 const VARINT: u32 = 0;
 const LEN: u32 = 2;
 
@@ -156,7 +156,7 @@ pub fn perfetto<R: Read + Seek>(
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let mut groups = BTreeSet::new();
-    // Each call of `put` writes a message with one packet. The concatenation of these messages is one message with all
+    // Each call of `put` writes a message with one packet. All messages in sequence form a single message with all
     // packets.
     let mut put = |packet: Fields| {
         out.write_all(&Fields::default().message(trace::PACKET, &packet).0).map_err(Error::from)

@@ -15,7 +15,7 @@ pub const EVENTS: [&str; 10] =
 pub struct Filter {
     /// Range of groups.
     pub groups: Option<RangeInclusive<u32>>,
-    /// Set of lanes. The filter selects a record if the record concerns at least one of these lanes.
+    /// Set of lanes. The filter selects a record if the record concerns at least one lane of the set.
     pub lanes: Option<Mask>,
     /// Range of instruction addresses. The address of an event is the address of the last instruction that the event's
     /// group of lanes has issued.

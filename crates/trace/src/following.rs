@@ -9,11 +9,11 @@ use crate::record::{Line, Record, What};
 /// The instruction to which a record belongs, and the memory that an access refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace<'a> {
-    /// Address of the instruction. If the record is a run of instructions, the address of the first instruction of this
-    /// run.
+    /// Address of the instruction. If the record is a run of instructions, this field is the address of the run's first
+    /// instruction.
     pub pc: u32,
-    /// The memory that a load or store accesses, if the machine has a name for the memory. Examples of names are
-    /// `g14[]` and `LDS`.
+    /// The name of the memory that a load or store accesses, if the machine has a name for the memory. Examples of
+    /// names are `g14[]` and `LDS`.
     pub space: Option<&'a str>,
 }
 
@@ -23,7 +23,8 @@ pub struct Following {
     groups: Vec<GroupPlace>,
 }
 
-/// A group's last instruction, and the number of loads that each lane has performed in this instruction.
+/// The last instruction of a group. For each lane, the struct also has the number of loads that the lane has performed
+/// in this instruction.
 #[derive(Clone, Debug)]
 struct GroupPlace {
     pc: u32,
@@ -58,8 +59,8 @@ impl Following {
     }
 }
 
-/// Returns the memory that a load accesses. `number` is the position of the load among all loads that the instruction
-/// performs for one lane. Positions count from 0.
+/// Returns the memory that a load accesses. `number` is the position of the load among all loads of one lane in this
+/// instruction. Positions count from 0.
 fn loaded(line: &Line, number: usize) -> Option<&str> {
     match &line.loads[..] {
         [only] => Some(only),

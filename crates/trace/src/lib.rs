@@ -3,9 +3,9 @@
 //!
 //! A file (`.rtrace`) starts with a [`Header`] that contains the program's listing. Blocks of [`Record`]s follow the
 //! header. The data of a block is stored in columns. The file ends with an [`End`], which has totals and the offsets of
-//! the blocks. [`Writer`] writes a file while a program runs. [`Reader`] can read any block without the other blocks.
-//! [`Reader`] can also read the complete blocks of a truncated file. docs/trace-format.md describes the bytes of a
-//! file.
+//! the blocks. [`Writer`] writes a file while a program runs. [`Reader`] can read each block independently of all other
+//! blocks. [`Reader`] can also read the complete blocks of a truncated file. docs/trace-format.md describes the bytes
+//! of a file.
 //!
 //! The crate does not open files. A writer accepts any [`Write`](std::io::Write). A reader accepts any
 //! [`Read`](std::io::Read) that also implements [`Seek`](std::io::Seek).
@@ -54,14 +54,14 @@ pub use read::{Block, Reader, Records, place};
 pub use record::{End, Header, Kind, Line, Outcome, Record, RegisterNames, Totals, What};
 pub use write::{Limits, Recording, Writer};
 
-/// The version of the file format. The writer writes this version, and the reader accepts no other version.
+/// The version of the file format. The writer writes this version, and the reader rejects all other versions.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file. These bytes include line endings, so that the reader can detect a transfer that has
-/// changed the line endings of the file.
+/// The first bytes of a file. These bytes include line endings. If a transfer has changed the line endings of the file,
+/// the reader detects the change.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
-/// The last bytes of a complete file. The eight bytes before these bytes are the offset of the [`End`] section.
+/// The last bytes of a complete file. The offset of the [`End`] section is in the eight bytes before `END_MAGIC`.
 const END_MAGIC: [u8; 8] = *b"\r\nECARTR";
 
 /// Type of a section of a file.
@@ -82,8 +82,8 @@ impl Section {
     }
 }
 
-/// Size of a section's head in bytes. The head has four numbers: type (1 byte), size of the payload (4), size of the
-/// unpacked payload (4), CRC-32 of the payload (4). The numbers are little-endian.
+/// Size of a section's head in bytes. The head has four numbers: the type (1 byte), the size of the payload (4), the
+/// size of the unpacked payload (4), and the CRC-32 of the payload (4). The numbers are little-endian.
 const SECTION_HEAD: usize = 13;
 
 /// Maximum size of an unpacked payload, in bytes. No block can reach this size, whatever its records are.

@@ -1,13 +1,13 @@
 //! Packs records into the bytes of a block.
 //!
 //! The design was measured with traces of collatz on Tesla (64 blocks of 256 threads) and on R700 (4,096 pixels). The
-//! measurement compared files of other formats with files of this format. The files of this format were compressed with
-//! LZ4. Each factor below is the size of the other file divided by the size of the file in this format. In each pair of
-//! factors, the first number is for Tesla, and the second number is for R700. A format that stores relations between
-//! masks, but does not have copies and phrases, has the factors 1.8 and 1.3 with LZ4, and the factors 1.0 and 0.9 with
-//! zstd. A format with columns of plain values has the factors 3.1 and 3.0 with LZ4, and the factor 1.8 on both
-//! machines with zstd. Phrases also save time. If the packer already has the records for a key, the engine sends only
-//! the key and not the events.
+//! measurement compared files in other formats with files in this format. The files of this format were compressed with
+//! LZ4. Each factor below is the size of a file in another format, divided by the size of the corresponding file in
+//! this format. In each pair of factors, the first number is for Tesla, and the second number is for R700. One format
+//! for comparison stores relations between masks, but has no copies and no phrases. This format has the factors 1.8 and
+//! 1.3 with LZ4, and the factors 1.0 and 0.9 with zstd. Another format has columns of plain values. The factors are 3.1
+//! and 3.0 with LZ4, and 1.8 on both machines with zstd. Phrases also save time. If the packer already has the records
+//! for a key, the engine sends only the key, without the events.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,8 +21,8 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// The records that a key replaces in the block. If an engine sends the same sequence of events repeatedly, the
-/// engine can send a key instead of the events. See [`Packer::again`].
+/// The records that a key replaces in the block. An engine often sends the same sequence of events again. The engine
+/// can then send a key instead of the events. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// The key. The value `u32::MAX` means that the entry is empty.
@@ -43,8 +43,8 @@ impl Known {
         Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
 }
 
-/// The masks that a phrase can use. These masks are all lanes at the start of the phrase, the lanes that run first
-/// after a divergence, the lanes that wait first, and [`Masks::other`] at the start of the phrase.
+/// The masks that a phrase can use. The four masks are all lanes at the start of the phrase, the lanes that run first
+/// after a divergence, the lanes that wait after a divergence, and [`Masks::other`] at the start of the phrase.
 type Parted = [u64; 4];
 
 /// Indices into a [`Parted`].
@@ -53,19 +53,19 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as the records arrive. If a sequence of records repeats an earlier sequence, the block
-/// stores only a copy entry for the whole sequence. A mask takes bytes only if the mask cannot be derived from the
-/// previous masks.
+/// Packs the records of a block as the records arrive. If a sequence of records occurs again, the block stores a single
+/// copy entry for the whole second sequence. A mask takes bytes only if the mask cannot be derived from the previous
+/// masks.
 ///
 /// If lanes diverge at every step, a trace has more records than the run has instructions. So the packer must pack a
 /// record in a few nanoseconds. The packer compares the record with the expected symbol once, and stores one symbol.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    /// The symbols of the block so far, and [`Symbol::NONE`] after these symbols. An array of this size does not need a
-    /// bounds check for a 16-bit index.
+    /// The symbols of the block so far, followed by [`Symbol::NONE`] in the unused elements. An array of 2^16 elements
+    /// does not need a bounds check for a 16-bit index.
     symbols: Box<[Symbol; 1 << 16]>,
     len: u16,
-    /// Index of an earlier symbol. The next symbol is expected to be the same as this earlier symbol. The index is
+    /// Index of an earlier symbol. The packer expects that the next symbol equals this earlier symbol. The index is
     /// [`BLOCK_RECORDS`] if no copy is open.
     ahead: u16,
     /// Index of the earlier symbol that the open copy repeats first.
@@ -76,9 +76,9 @@ pub(crate) struct Packer {
     masks: Masks,
     /// Number of lanes in the last mask.
     lanes: u32,
-    /// For each [`Symbol::slot`], the index at which a symbol of this slot most recently began a copy or was a literal.
-    /// The entry of a slot may come from an earlier block, or from another symbol with the same slot. So
-    /// [`Packer::change`] compares the symbols.
+    /// For each [`Symbol::slot`], the index of a symbol with this slot. The symbol is the last symbol with this slot
+    /// that began a copy or was a literal. The symbol of an entry may come from an earlier block. Different symbols can
+    /// have one slot. So [`Packer::change`] compares the symbols.
     recent: Box<[u16; RECENT]>,
     /// The addresses of all paths of the block.
     addresses: Vec<u32>,
@@ -110,7 +110,7 @@ pub(crate) struct Packer {
     before: u64,
     /// Number of instructions that the launch had issued before the records of the current group.
     group_from: u64,
-    /// For each group, the number of instructions that the launch had issued right after the group's last instruction.
+    /// For each group, the number of instructions of the launch up to and including the group's last instruction.
     issued: HashMap<u32, u64>,
 }
 
@@ -159,8 +159,8 @@ impl Packer {
         self.len == BLOCK_RECORDS
     }
 
-    /// Returns the number of instructions since the last call of this function, and the sum of the active lanes of
-    /// these instructions.
+    /// Returns the number of instructions since the last call of this function. Also returns the sum of the active
+    /// lanes over these instructions.
     pub(crate) fn counted(&mut self) -> (u64, u64) {
         self.before += self.instructions;
         (std::mem::take(&mut self.instructions), std::mem::take(&mut self.lane_instructions))
@@ -193,20 +193,20 @@ impl Packer {
             true => self.issued.insert(group, until),
             false => self.issued.get(&group).copied(),
         };
-        // The distance to the group's last instruction. The distance is 1 if the group's last instruction directly
-        // precedes these records. The distance is 0 if the group has not issued an instruction.
+        // The distance to the group's last instruction. If these records directly follow the group's last instruction,
+        // the distance is 1. The distance is 0 if the group has not issued an instruction.
         let ago = last.map_or(0, |last| from - last + 1);
         let column = self.column(Column::Group);
         [records.into(), group.into(), ago].into_iter().for_each(|number| varint(column, number));
     }
 
-    /// Appends one or more consecutive instructions that were issued for the same lanes.
+    /// Appends one or more consecutive instructions with the same active lanes.
     #[inline(always)]
     pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
         let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
         let known = self.recent_paths[slot % RECENT];
-        // A loop compares the addresses one by one, because calls of `memcmp` for short lists took 18 % of the time of
-        // a trace.
+        // The loop compares the addresses one by one. Calls of `memcmp` for short lists took 18 % of the time of a
+        // trace.
         let path = self.path(known);
         let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };
@@ -275,10 +275,10 @@ impl Packer {
         self.learns_from = BLOCK_RECORDS;
     }
 
-    /// Appends the records of a key. `first` are the lanes that run first after a divergence in these records. Returns
-    /// whether the lanes diverge in these records.
+    /// Appends the records of a key. `first` are the lanes that run first after the divergence, if the lanes diverge in
+    /// these records. Returns whether the lanes diverge in these records.
     ///
-    /// Returns `None` if the key is unknown. In this case, the caller must append the records of the key and then call
+    /// Returns `None` if the key is unknown. After `None`, the caller must append the records of the key and then call
     /// [`Packer::learn`].
     #[inline(always)]
     pub(crate) fn again(&mut self, key: u32, active: Mask, first: Mask) -> Option<bool> {
@@ -307,8 +307,8 @@ impl Packer {
         Some(parts)
     }
 
-    /// Stores the records of a key. These records are all records since the call of [`Packer::again`]. Does nothing if
-    /// the masks of these records cannot be derived from the masks of the key.
+    /// Stores the records of a key. The records of the key are all records since the call of [`Packer::again`]. Does
+    /// nothing if some mask of these records does not follow from the masks of the key.
     pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
         let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
         let symbols = usize::from(from)..usize::from(self.len);
@@ -369,8 +369,8 @@ impl Packer {
         (self.masks.last == parted[usize::from(known.masks[0])]).then_some(known)
     }
 
-    /// Writes the phrases. Each phrase is written as the number of its symbols and then the symbols. The symbols have
-    /// the form of literals.
+    /// Writes the phrases. The function writes each phrase as the number of its symbols, followed by the symbols. The
+    /// symbols have the form of literals.
     fn write_phrases(&mut self) {
         let mut column = Vec::new();
         let mut start = 0;
@@ -406,8 +406,8 @@ impl Packer {
         self.len += 1;
     }
 
-    /// Handles a symbol that differs from the expected symbol. Ends the open copy, and then begins a new copy or adds a
-    /// literal.
+    /// Handles a symbol that differs from the expected symbol. First ends the open copy. Then begins a new copy or adds
+    /// a literal.
     #[inline(never)]
     fn change(&mut self, symbol: Symbol) {
         self.close_copy();
@@ -424,7 +424,7 @@ impl Packer {
     fn close_copy(&mut self) {
         if self.ahead != BLOCK_RECORDS {
             let copied = self.ahead - self.copies_from;
-            // The copy ends at `len`, and the repeated records end at `ahead`. The difference between these two indices
+            // The copy ends at `len`, and the repeated records end at `ahead`. The difference between `len` and `ahead`
             // is the distance of the whole copy.
             let distance = self.len - self.ahead;
             let literals = std::mem::take(&mut self.literals);
@@ -498,8 +498,8 @@ impl Packer {
         known
     }
 
-    /// Writes the paths. Each path is written as the number of its ranges and then the ranges. Each range is written as
-    /// its start in the listing and its length.
+    /// Writes the paths. The function writes each path as the number of ranges in the path, followed by the ranges. A
+    /// range consists of its start in the listing, followed by its length.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = Vec::new();
         let mut behind = 0;

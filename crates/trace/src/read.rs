@@ -1,5 +1,5 @@
-//! Reads a whole trace, or some of its blocks. If a trace is truncated, all blocks up to the last complete block can be
-//! read.
+//! Reads a whole trace, or some blocks of a trace. If a trace is truncated, all blocks up to the last complete block
+//! can be read.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -30,8 +30,8 @@ pub struct Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Opens a trace. If the end of the file is missing or damaged, the blocks before the damage can be read. In this
-    /// case, [`Reader::problem`] returns the error in the file.
+    /// Opens a trace. If the end of the file is missing or damaged, the reader can read the blocks before the damage.
+    /// In this case, [`Reader::problem`] returns the error in the file.
     ///
     /// # Errors
     /// Fails if the input is not a trace or does not have a header. Also fails if the trace has another version of the

@@ -34,7 +34,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns the name of the register and channel that have this number in [`What::Write`], for example `$r3` or
+    /// Returns the name of the register and channel with number `number` in [`What::Write`], for example `$r3` or
     /// `R1.x`.
     pub fn register(&self, number: u32) -> String {
         let name = self.registers.iter().find_map(|file| file.register(number));
@@ -81,7 +81,7 @@ pub struct Line {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: usize,
     /// Memory that the instruction reads. If the list has one name, the name applies to all loads. Otherwise, the list
-    /// has one name for each load of a lane, in the order of the loads.
+    /// has one name for each load of a single lane, in the order of the loads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<String>,
     /// Memory that the instruction writes.
@@ -101,7 +101,7 @@ pub struct Kind(pub u8);
 /// A run of consecutive instructions of a group, or an event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The step of the instruction. The step is the number of instructions that the launch issued before this
+    /// The step of the instruction. The step is the number of instructions that the launch issued before the
     /// instruction. An event has the step of the last instruction of its group.
     pub step: u64,
     /// The group.
@@ -110,14 +110,14 @@ pub struct Record {
     pub what: What,
 }
 
-/// Instructions that ran, or an event. Addresses are in the machine's own unit.
+/// A run of instructions, or an event. Addresses are in the machine's own unit.
 ///
 /// A record differs from a [`reconverge_simt::Event`] in two ways. First, one record can stand for several
-/// instructions. Second, a push or pop has the number of a word ([`Kind`]) instead of the word. [`What::event`]
-/// converts a record to an event.
+/// instructions. Second, a push or pop has the number of a word ([`Kind`]), and not the word. [`What::event`] converts
+/// a record to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Consecutive instructions of the listing ran for the same lanes.
+    /// The same lanes executed consecutive instructions of the listing.
     Ran {
         /// Address of the first instruction.
         pc: u32,
@@ -133,12 +133,12 @@ pub enum What {
         /// The lanes that do not run first. These lanes wait or leave a loop.
         not: Mask,
     },
-    /// Waiting lanes resume without reconverging. The lanes that ran until then wait or have ended.
+    /// Waiting lanes resume without reconverging. The lanes that ran before the resumption wait or have ended.
     Resume {
         /// All lanes that are active after the event.
         mask: Mask,
     },
-    /// Waiting lanes resume, and continue together with the lanes that ran until then.
+    /// Waiting lanes resume, and continue together with the lanes that ran before the resumption.
     Reconverge {
         /// All lanes that are active after the event.
         mask: Mask,
@@ -192,7 +192,7 @@ pub enum What {
 
 impl What {
     /// Returns the record as an event. If the record is a run of instructions, the event is the issue of the first
-    /// instruction. If the record is a push or a pop, the word in the event is empty.
+    /// instruction. If the record is a push or a pop, the event has an empty word.
     pub fn event(self) -> Event {
         match self {
             What::Ran { pc, mask, .. } => Event::Issue { pc, mask },
@@ -242,7 +242,7 @@ pub struct End {
     /// The step at which the file reached its size limit. Records from this step on are not in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<u64>,
-    /// Three numbers for each block. The numbers are the offset of the block in the file, the step of the block's first
-    /// record, and the number of entries in the block.
+    /// Three numbers for each block. The numbers of a block are the offset of the block in the file, the step of the
+    /// block's first record, and the number of entries in the block.
     pub blocks: Vec<(u64, u64, u32)>,
 }

@@ -204,7 +204,7 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
     }
 }
 
-/// The records that were read so far, and the state that is needed to decode the next record.
+/// The records that the reader has decoded so far, and the state for decoding the next record.
 struct Records<'a> {
     columns: Columns<'a>,
     order: &'a Order,
@@ -268,7 +268,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Adds the records of a path. If the first range of the path continues the run of the last record, the function
+    /// Adds the records of a path. If the first range of the path directly follows the last record, the function
     /// extends the last record instead of adding a record.
     fn ran(&mut self, path: u32, mask: Mask) -> Result<(), String> {
         let Records { order, paths, records, step, group, behind, .. } = self;

@@ -13,8 +13,8 @@ use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 /// Limit on the size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum size of the file in bytes. When the file has reached this size, the writer sets [`End::bound_at`]. From
-    /// then on, the writer updates only the totals.
+    /// Maximum size of the file in bytes. When the file has reached this size, the writer sets [`End::bound_at`]. After
+    /// this point, the writer updates only the totals.
     pub bytes: u64,
 }
 
@@ -25,8 +25,8 @@ impl Default for Limits {
     }
 }
 
-/// Writes a trace. [`Writer::finish`] completes the file. If a writer is dropped without a call of [`Writer::finish`],
-/// readers can still read the complete blocks of the file.
+/// Writes a trace. [`Writer::finish`] completes the file. Without a call of [`Writer::finish`], readers can still read
+/// the complete blocks of the file.
 #[derive(Debug)]
 pub struct Writer<W> {
     open: Open,
@@ -96,7 +96,7 @@ impl<W: Write> Writer<W> {
         self.file.end.bound_at.is_some()
     }
 
-    /// Records consecutive instructions of one group. All of these instructions must have the same active lanes.
+    /// Records consecutive instructions of one group. All instructions in one call must have the same active lanes.
     /// `addresses` has the addresses of the instructions.
     ///
     /// # Errors
@@ -132,14 +132,14 @@ impl<W: Write> Writer<W> {
     /// Returns an observer for one run. Until the observer receives the number of a group, the events belong to the
     /// group that was recorded last.
     ///
-    /// The observer itself does not return errors, such as the error that an instruction is not in the listing. The
+    /// The observer does not return errors. An example of an error is an instruction that is not in the listing. The
     /// next call of [`Writer::flush`] or [`Writer::finish`] returns the error of the observer.
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
-    /// Writes the records of the incomplete block to the output, so that readers can read these records.
+    /// Writes the records of the incomplete block to the output, so that readers can already read these records.
     ///
     /// # Errors
     /// Fails if the output fails, or if a recorded instruction is not in the listing.
@@ -184,7 +184,7 @@ impl<W: Write> File for Blocks<W> {
 }
 
 impl<W: Write> Blocks<W> {
-    /// If a full block could not be written, returns the error of the first such block.
+    /// If the writer failed to write a full block, returns the error of the first such block.
     fn said(&mut self) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)
     }
@@ -202,7 +202,8 @@ impl<W: Write> Blocks<W> {
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        // Each block contains all words that were used so far. So a reader can read a block without the other blocks.
+        // Each block contains all words that were used so far. So a reader can read each block independently of all
+        // other blocks.
         let words = serde_json::to_vec(&open.kinds).map_err(std::io::Error::from)?;
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
@@ -318,8 +319,8 @@ impl Observer for Recording<'_> {
 /// Returns the number of a word. If the word does not have a number yet, adds the word.
 #[inline(always)]
 fn kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
-    // If the same source location has sent the word before, the comparison of pointers finds the word. Equal words from
-    // different source locations may have different pointers. So `new_kind` compares the texts.
+    // If the source location of a word has sent the word before, the comparison of pointers finds the word. Equal words
+    // from different source locations may have different pointers. So `new_kind` compares the texts.
     let known = kinds.iter().position(|known| std::ptr::eq(*known, word));
     known.map_or_else(|| new_kind(kinds, word), |known| Kind(known as u8))
 }

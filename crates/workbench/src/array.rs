@@ -1,7 +1,7 @@
 //! Typed arrays. This module reads arrays from files and writes arrays to files. The formats are `.npy`, `.npz`, JSON
 //! and raw bytes. The command line accepts ranges and lists as arrays.
 //!
-//! This module does not use the crate npyz to parse the header of a `.npy` file, for two reasons. npyz does not check
+//! This module does not use the crate npyz for the header of a `.npy` file, for two reasons. npyz does not check
 //! whether the product of a shape's sizes overflows. The `.npz` support of npyz depends on compressors written in C.
 
 use std::io::{Cursor, Read};
@@ -120,7 +120,7 @@ pub enum ArrayError {
         /// Bytes found.
         found: usize,
     },
-    /// The text is not valid JSON, or its JSON value does not consist of nested lists of numbers.
+    /// The text is not valid JSON, or the JSON value does not consist of nested lists of numbers.
     #[error("JSON: {0}")]
     Json(String),
     /// Two JSON lists at the same nesting level have different lengths.
@@ -158,7 +158,7 @@ pub enum ArrayError {
 /// the launch, and the array in an output.
 const COPIES: u64 = 4;
 
-/// Estimate of the memory that parsing a JSON text needs, as a multiple of the text's length.
+/// Estimate of the memory for parsing a JSON text, as a multiple of the text's length.
 const JSON_COPIES: u64 = 40;
 
 /// An element, converted to the widest integer or floating-point type.
@@ -179,7 +179,7 @@ impl Element {
 }
 
 impl Array {
-    /// Divides the array into `all` rows of equal length, one row for each lane, and returns the rows of the lanes in
+    /// Divides the array into `all` rows of equal length, one row for each lane. Returns the rows of the lanes in
     /// `lanes`. If the array cannot be divided into rows of equal length, returns the array unchanged.
     pub(crate) fn rows_of(self, lanes: &Range<usize>, all: usize) -> Array {
         let Array { dtype, mut shape, bytes } = self;
@@ -304,9 +304,9 @@ impl Array {
         }
     }
 
-    /// Returns the elements as nested JSON lists of numbers. JSON cannot represent NaN and infinity, so these elements
-    /// become strings. For a large array, serialise the `Array` directly. Direct serialisation does not need extra
-    /// memory.
+    /// Returns the elements as nested JSON lists of numbers. JSON cannot represent NaN and infinity, so the function
+    /// writes these values as strings. For a large array, serialise the `Array` directly. Direct serialisation does not
+    /// need extra memory.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -473,7 +473,7 @@ impl Array {
 
     /// Parses an array literal of the command line. The literal is a list `1,2.5,-3`, rows `(1,2),(3,4)`, or a range
     /// `0..64` or `0..1..0.125`. A range does not include its end. A type with a size, such as `f32[64]` or `u32[8,4]`,
-    /// stands for an array of zeros.
+    /// is also a literal: an array of zeros.
     ///
     /// # Errors
     /// Returns an error if the text is not an array literal, or if the array needs more memory than is available.
@@ -530,8 +530,8 @@ fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
-/// Serialises the array as nested lists of numbers. The output equals the output of [`Array::to_json`], but the
-/// serialiser converts only one element at a time.
+/// Serialises the array as nested lists of numbers. The output equals the output of [`Array::to_json`], but this
+/// implementation converts one element at a time.
 impl serde::Serialize for Array {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)
@@ -630,7 +630,7 @@ fn flatten(value: &serde_json::Value, shape: &[usize], out: &mut Vec<Element>) -
             });
         }
         (serde_json::Value::Bool(value), []) => out.push(Element::Integer(i128::from(*value))),
-        // `to_json` writes NaN and infinities as these strings.
+        // `to_json` writes NaN and infinity as the strings of this pattern.
         (serde_json::Value::String(text), []) if matches!(text.as_str(), "NaN" | "inf" | "-inf") => {
             out.push(Element::Float(text.parse().unwrap_or(f64::NAN)));
         }

@@ -1,5 +1,5 @@
-//! Finds one pixel or vertex of a launch by its position. Reduces the launch to the quad that contains this pixel, or
-//! to this vertex. The launch file must list the positions of the pixels or vertices.
+//! Finds one pixel or vertex of a launch by its position in the launch. Reduces the launch to the quad that contains
+//! this pixel, or to this vertex. The launch file must list the positions of the pixels or vertices.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::values::{Files, Values};
 /// The requested pixel or vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A pixel, given by its coordinates.
+    /// A pixel with these coordinates.
     Pixel {
         /// Column, counted from the left.
         x: i32,
@@ -21,7 +21,7 @@ pub enum Asked {
         /// Number of the fragment, from 0. Several primitives may cover one pixel. `None` selects the last fragment.
         fragment: Option<usize>,
     },
-    /// A vertex, given by its index and instance.
+    /// A vertex with this index in this instance.
     Vertex {
         /// Index of the vertex.
         index: u32,
@@ -35,7 +35,7 @@ pub enum Asked {
 pub struct Piece {
     /// The lane's index in the whole launch.
     pub lane: usize,
-    /// The lanes that remain in the reduced launch. These lanes are a quad of pixels, or one vertex.
+    /// The lanes that remain in the reduced launch. The remaining lanes are a quad of pixels, or one vertex.
     pub lanes: Range<usize>,
     /// Number of lanes of the whole launch.
     pub of: usize,
@@ -57,7 +57,8 @@ impl LaunchFile {
     /// Reduces the launch to a vertex, or to the quad that contains a pixel.
     ///
     /// # Errors
-    /// Returns an error if the launch file does not list the positions of the lanes, or if no lane matches the request.
+    /// Returns an error if the launch file does not list the positions of the lanes, or if no lane has the requested
+    /// position.
     pub fn choose(&mut self, asked: Asked, files: &dyn Files) -> Result<Piece, Error> {
         let piece = match asked {
             Asked::Pixel { x, y, fragment } => {

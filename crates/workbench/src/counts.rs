@@ -22,9 +22,9 @@ fn plain(statistics: &Statistics) -> RunCounts {
     .collect()
 }
 
-/// Returns the counts that the conditions need. `statistics` has the counts of a finished run. If a condition needs a
-/// count that `statistics` does not have, the function runs a copy of `session`. The function observes this second run
-/// to obtain the count.
+/// Returns the counts that the conditions need. `statistics` has the counts of a finished run. If `statistics` does not
+/// have a count that a condition needs, the function runs a copy of `session`. The function observes this second run to
+/// obtain the count.
 ///
 /// # Errors
 /// Returns the errors of [`Session::run_traced`].

@@ -52,7 +52,7 @@ pub enum EditError {
     Elsewhere {
         /// Text of the new instruction.
         text: String,
-        /// Address of the first of the other instructions that change.
+        /// Address of the first changed instruction, apart from the edited instruction.
         elsewhere: String,
     },
 }
@@ -76,8 +76,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let own = listing.marks[index].words.clone();
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
-    // In a listing, each control-flow instruction and the first operation of each ALU group begin with a number. If the
-    // new text does not begin with a number, the function adds the number of the old text to the new text.
+    // In a listing, a number begins each control-flow instruction, and also the first operation of each ALU group. If
+    // the new text does not begin with a number, the function copies the number of the old text.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -100,8 +100,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // If the length of the new text differs from the length of the old text, the listing after the new text
-            // becomes invalid. In this case, a message about the length is more helpful than the errors in the listing.
+            // If the new text and the old text differ in length, the listing after the new text becomes invalid. In
+            // this case, a message about the length is more helpful than the errors in the listing.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),
@@ -126,8 +126,8 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     Ok(Change { first, words: words[first..end].to_vec() })
 }
 
-/// Returns the number of words of one instruction. The function assembles the instruction without the rest of the
-/// program.
+/// Returns the number of words of one instruction. The function assembles the instruction separately from the rest of
+/// the program.
 fn length_alone(target: &Target, text: &str) -> Option<usize> {
     let machine = target.machine();
     let (program, address) = machine.one(target, text).ok()?;

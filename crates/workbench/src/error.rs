@@ -142,12 +142,13 @@ pub trait Cause: fmt::Display + fmt::Debug {
         None
     }
 
-    /// If the cause is a read of shared memory that no instruction has written, returns the byte address of the read.
+    /// If the cause is a read of shared memory that no instruction has written, the result is the byte address of the
+    /// read.
     fn unwritten(&self) -> Option<u32> {
         None
     }
 
-    /// If the cause is a race between two accesses, returns the address of the instruction that made the first access.
+    /// If the cause is a race between two accesses, returns the address of the instruction with the first access.
     fn other(&self) -> Option<u32> {
         None
     }
@@ -164,7 +165,7 @@ pub struct Trapped {
     pub lanes: Mask,
     /// The cause, as text.
     pub cause: String,
-    /// Name of the cause without its details: `Memory`, `Flow.StackMismatch`.
+    /// Name of the cause, without further details: `Memory`, `Flow.StackMismatch`.
     pub name: String,
     /// The access, if the cause is an invalid memory access.
     pub access: Option<Access>,
@@ -176,7 +177,7 @@ pub struct Trapped {
     pub state: Option<LaneState>,
     /// Description of the buffer whose addresses are closest to the invalid access.
     pub nearest: Option<String>,
-    /// The byte address of the read, if the cause is a read of shared memory that no instruction has written.
+    /// If the cause is a read of shared memory that no instruction has written, the byte address of the read.
     pub unwritten: Option<u32>,
     /// A change of the launch that avoids the trap, if known.
     pub remedy: Option<String>,
@@ -242,7 +243,7 @@ fn name(cause: &impl fmt::Debug) -> String {
     names.join(".")
 }
 
-/// Returns a count with its noun: `1 parameter`, `2 parameters`.
+/// Returns a count, followed by its noun: `1 parameter`, `2 parameters`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -254,8 +255,8 @@ pub(crate) fn flags(value: u32) -> String {
     if names.is_empty() { "no flags".to_owned() } else { names }
 }
 
-/// Formats the words of a register. The function formats a Tesla condition register as flags, and other registers as
-/// numbers.
+/// Formats the words of a register. A Tesla condition register is formatted as flags, and any other register is
+/// formatted as numbers.
 fn register_words(name: &str, values: &[u32]) -> String {
     match values {
         [value] if name.starts_with("$c") => format!("{value:#x} ({})", flags(*value)),

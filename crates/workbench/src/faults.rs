@@ -53,10 +53,10 @@ pub struct Word {
     /// The position of the word among the words of this kind. The position is a channel number, a stack entry (counted
     /// from the outermost entry), or a loop number.
     pub number: usize,
-    /// Part of a stack entry. The part is 0 for the entry's mask, 1 for the entry's address or second mask, and
-    /// [`Word::TYPE`] for the type. Lists of words do not include the type.
+    /// Part of a stack entry. 0 is the mask of the entry. 1 is the address or the second mask of the entry.
+    /// [`Word::TYPE`] is the type of the entry. Lists of words do not include the type.
     pub part: u8,
-    /// The lane, if each lane has its own word.
+    /// The lane, if each lane has a separate word.
     pub lane: Option<Lane>,
     /// Mask of the bits that the word has.
     pub bits: u64,

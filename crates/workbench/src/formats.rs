@@ -1,7 +1,7 @@
 //! Writes programs to files, and detects the parts of a program that a format cannot hold.
 //!
-//! No table states what a format can hold. Instead, this module reads the written file back and compares the result
-//! with the program.
+//! No table states which data a format can represent. Instead, this module reads the written file back and compares the
+//! result with the program.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub fn formats(isa: Isa) -> Vec<&'static str> {
 
 /// The words of the program as hexadecimal text. A comment with the machine and the chip precedes the words.
 pub const HEX: &str = "hex";
-/// Words as hexadecimal text without a comment, one per line, as in collections of shaders.
+/// Words as hexadecimal text without comments, one word per line, as in collections of shaders.
 pub const HEX32: &str = "hex32";
 /// Words as bytes.
 pub const BIN: &str = "bin";
@@ -77,7 +77,7 @@ pub enum WriteError {
         format: String,
         /// Lines of the program's text that the file would not hold.
         lines: Vec<String>,
-        /// Formats that can hold these lines.
+        /// Formats that can represent these lines.
         fits: Vec<&'static str>,
     },
 }
@@ -103,9 +103,9 @@ fn few(lines: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// Returns the bytes of a file of this format. If the format cannot hold a part of the program that affects results,
-/// returns an error unless `drop_state` is set. Names and declarations do not affect results. If the format cannot hold
-/// a name or declaration, a note lists this name or declaration.
+/// Returns the bytes of a file of this format. If a part of the program affects results, and the format cannot
+/// represent this part, returns an error unless `drop_state` is set. Names and declarations do not affect results. If
+/// the format cannot hold a name or declaration, a note lists this name or declaration.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -132,10 +132,10 @@ pub fn write(
     Ok(written)
 }
 
-/// Result of the comparison of two programs. One program is the original program, and the other program was read back
+/// Result of the comparison of two programs. One program is the original program. The function read the second program
 /// from the written file.
 struct Kept {
-    /// Whether the program in the file has the same results as the original program.
+    /// Whether both programs have the same results.
     same: bool,
     /// Lines of the program's text that the file does not hold.
     lines: Vec<String>,

@@ -152,7 +152,7 @@ impl CountRule {
     /// Checks the condition. Returns a sentence that states the count.
     ///
     /// # Errors
-    /// If the condition does not hold or the count is absent, the returned error is a sentence that states the count.
+    /// If the condition is false or the count is absent, the error is a sentence that states the count.
     pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
         match counts.get(&self.count) {
             Some(found) if self.fits(*found) => {

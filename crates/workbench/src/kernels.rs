@@ -56,8 +56,8 @@ pub struct Kernel {
 const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
-/// How a machine runs a kernel. The parts are the machine, the function that returns the machine's part of the launch,
-/// the output with the counts, and the unit. The number of lanes must be a multiple of the unit.
+/// How a machine runs a kernel. The parts are the machine, the function for the machine's part of the launch, the
+/// output with the counts, and the unit of the number of lanes. The number of lanes must be a multiple of the unit.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(
@@ -99,8 +99,8 @@ pub fn hash(counts: &[u32]) -> u32 {
 /// The reason why a kernel does not return its counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The number of lanes is 0 or is more than [`LANES`]. On Tesla, this error also occurs if the number of lanes is
-    /// not a multiple of [`BLOCK`].
+    /// The number of lanes is 0 or is more than [`LANES`]. On Tesla, the number of lanes is also invalid if the number
+    /// is not a multiple of [`BLOCK`].
     #[error("expected 1 to {LANES} lanes (on tesla, a multiple of {BLOCK}), found {0}")]
     Lanes(u32),
     /// The source does not assemble.

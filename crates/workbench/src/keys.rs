@@ -29,8 +29,7 @@ pub fn complaint(message: &str, more: &[&str]) -> String {
     format!("unknown key `{found}`{place}: {meant}{keys}")
 }
 
-/// Returns the unknown field that a message names, the known fields that the message lists, and the text after the
-/// list.
+/// Returns the unknown field in a message, the known fields that the message lists, and the text after this list.
 fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
     let start = message.find("unknown field `")? + "unknown field `".len();
     let (found, rest) = message[start..].split_once('`')?;
@@ -61,8 +60,8 @@ pub fn unknown_key(message: &str) -> Option<&str> {
     Some(unknown_field(message)?.0)
 }
 
-/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE` into the line number and the text after the
-/// line number.
+/// Splits a message of the form `line 7: MESSAGE` or `line 7, KEY: MESSAGE`. Returns the line number and the text after
+/// the line number.
 pub fn line_of(message: &str) -> Option<(usize, &str)> {
     let rest = message.strip_prefix("line ")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit())?;

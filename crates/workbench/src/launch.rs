@@ -125,7 +125,7 @@ fn not_toml(text: &str, error: toml::de::Error) -> LaunchFileError {
     LaunchFileError::Toml { error, line }
 }
 
-/// If the text is a JSON value other than an object, returns the kind of the value with an article, such as `a list`.
+/// If the text is a JSON value, but not an object, returns the kind of the value with an article, such as `a list`.
 fn not_an_object(text: &str) -> Option<&'static str> {
     Some(match serde_json::from_str(text).ok()? {
         serde_json::Value::Object(_) => return None,
@@ -176,7 +176,7 @@ impl LaunchFile {
     /// fields.
     ///
     /// # Errors
-    /// Returns an error if the text is neither valid TOML nor valid JSON that begins with a brace.
+    /// Returns an error if the text is neither valid TOML nor valid JSON with a brace at the start.
     pub fn fields(text: &str) -> Result<toml::Table, LaunchFileError> {
         if let Some(found) = not_an_object(text) {
             return Err(LaunchFileError::NotAnObject(found));
@@ -276,7 +276,7 @@ impl LaunchFile {
     pub fn options(&self, options: &Options) -> Result<Options, Error> {
         let mode = self.mode()?.unwrap_or(options.mode);
         let watchdog = self.common.watchdog.unwrap_or(options.watchdog);
-        // The race check runs unless the launch or `options` turns off the check.
+        // The race check runs unless the launch or `options` disables the check.
         let race_check = self.common.race_check.unwrap_or(true) && options.race_check;
         Ok(Options { mode, watchdog, race_check, ..*options })
     }
@@ -312,8 +312,8 @@ impl LaunchFile {
         Ok(Target { stage: self.stage()?, ..target })
     }
 
-    /// If the launch changes the program before the run, returns the changed program and the findings of
-    /// [`Machine::lint`](crate::Machine::lint) for this changed program. Returns `None` if the launch runs the words
+    /// If the launch changes the program before the run, returns the changed program. Also returns the findings of
+    /// [`Machine::lint`](crate::Machine::lint) for the changed program. Returns `None` if the launch runs the words
     /// unchanged.
     ///
     /// # Errors
@@ -397,7 +397,7 @@ impl LaunchFile {
     }
 
     /// Checks the conditions on counts, and adds a sentence about each condition to the results. `session` is a copy of
-    /// the session that ran.
+    /// the session before the run.
     ///
     /// # Errors
     /// Returns an error if a count needs an observed run and the observed run fails.

@@ -2,12 +2,12 @@
 //!
 //! * [`machine()`] returns a [`Machine`], which disassembles, assembles, explains and checks programs. A [`target`] is
 //!   a machine with a chip and a program type.
-//! * [`open()`] reads the programs in the bytes of a file, and finds the machine of these programs. [`source`] has the
+//! * [`open()`] reads the programs in the bytes of a file, and finds the machine of the programs. [`source`] has the
 //!   lines and labels of a user's source.
 //! * [`formats`] writes programs to files. [`contents`] lists the contents of a file. [`edit`] replaces one instruction
 //!   of a program.
 //! * [`launch`] reads and runs launch files, and [`manifest`] reads and runs run manifests. [`mod@r500`], [`mod@r700`]
-//!   and [`mod@tesla`] are the machines. Each machine defines its own fields of a launch.
+//!   and [`mod@tesla`] are the machines. Each machine defines the launch fields that only this machine has.
 //! * [`choose`] reduces a launch to one pixel or vertex.
 //! * A [`session`] is a launch that is ready to run. Running the session returns the results.
 //! * [`trace`] has the events of a run with their groups. [`stats`] counts the events per instruction.
@@ -94,8 +94,8 @@
 //!
 //! ## Disassemble
 //!
-//! [`Machine::disassemble`] returns the text of a program. The assembler converts the text to the same words, even if
-//! the words are not valid instructions.
+//! [`Machine::disassemble`] returns the text of a program. The assembler converts this text to the words of the
+//! program, even if the words are not valid instructions.
 //!
 //! ```
 //! # let source = "
@@ -131,9 +131,9 @@
 //!
 //! ## Run
 //!
-//! A launch describes the state in which a program starts. A launch can be read from a launch file, or created with
-//! [`launch::LaunchFile::empty`] and then changed. The launch may name files. The caller provides these files through
-//! [`values::Files`].
+//! A launch describes the state in which a program starts. A caller reads a launch from a launch file. A caller can
+//! also create a launch with [`launch::LaunchFile::empty`] and then change the launch. The launch may name files. The
+//! caller provides these files through [`values::Files`].
 //!
 //! ```
 //! # let source = "
@@ -276,8 +276,8 @@
 //!
 //! ## Compare
 //!
-//! In lockstep, two engines run the same launch, and the session compares the engines during the run. A difference
-//! between the engines is an error. A difference between an output and the expected output is not an error.
+//! In lockstep, two engines run one launch, and the session compares both engines during the run. A difference between
+//! the engines is an error. A difference between an output and the expected output is not an error.
 //! [`result::RunResult::mismatches`] lists the differences from the expected outputs.
 //!
 //! ```

@@ -10,8 +10,8 @@ use crate::target::{Target, TargetError};
 use crate::values::Files;
 
 /// Returns every violation of a rule in a program, ordered by address. If one address has several violations, errors
-/// come first. If a rule of the machine also reports a malformed part of the program, the result lists this part only
-/// once.
+/// come first. If a rule and the check for malformed parts both report a part of the program, the result contains a
+/// single violation for this part.
 ///
 /// # Errors
 /// Returns an error if the program cannot be loaded.

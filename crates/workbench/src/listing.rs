@@ -45,13 +45,13 @@ pub struct Line {
     pub depth: usize,
     /// The comments after the instruction.
     pub notes: Vec<String>,
-    /// Line number in the listing, from 1. If the text takes several lines, `source_line` is the number of the first of
-    /// these lines.
+    /// Line number in the listing, from 1. If the text takes several lines, `source_line` is the number of the text's
+    /// first line.
     pub source_line: usize,
 }
 
 impl Line {
-    /// Returns the text of the instruction or directive as one line, with single spaces.
+    /// Returns the text of the instruction or directive on one line, with single spaces between words.
     pub fn code(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }

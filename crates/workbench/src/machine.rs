@@ -35,8 +35,8 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns an error if the machine does not have the program's type.
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError>;
 
-    /// Disassembles an image. The text has the data that the programs share, and then each program with its heading.
-    /// [`Machine::assemble`] accepts the text.
+    /// Disassembles an image. The text has the shared data of all programs first. Each program follows with its
+    /// heading. [`Machine::assemble`] accepts the text.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the type of one of the programs.
@@ -107,8 +107,8 @@ pub trait Machine: Sync + fmt::Debug {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// Assembles one instruction. Returns a complete program that contains the instruction, and the address of the
-    /// instruction in this program.
+    /// Assembles one instruction. Returns a complete program with the instruction. Also returns the address of the
+    /// instruction in the program.
     ///
     /// # Errors
     /// Returns the errors in the text, with their positions.
@@ -116,15 +116,15 @@ pub trait Machine: Sync + fmt::Debug {
         alone(self, target, "", text)
     }
 
-    /// Returns the malformed parts of a program. A malformed part is, for example, a clause without an end, or words
+    /// Returns the malformed parts of a program. Examples of malformed parts are a clause without an end, and words
     /// that do not encode an instruction. The text of a program preserves all words, even malformed words.
     ///
     /// # Errors
     /// Returns an error if the machine does not have the program's type.
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
-    /// If the words do not seem to be a program of this machine, returns a hint about what the words could be. Words do
-    /// not state their machine, so the hint is a guess.
+    /// If the words do not look like a program of this machine, returns a hint about the possible meaning of the words.
+    /// Words do not state their machine, so the hint is a guess.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let faulty = |program: &Program| self.faults(target, program).is_ok_and(|faults| !faults.is_empty());
         (faulty(program) && !faulty(&swapped(program))).then(|| OTHER_ORDER.to_owned())
@@ -172,8 +172,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns an error if the program cannot be loaded.
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError>;
 
-    /// Returns the number of registers and stack entries that a program needs, if the machine can compute these
-    /// numbers.
+    /// Returns the numbers of registers and stack entries that a program needs, if the machine can compute the numbers.
     fn needs(&self, _target: &Target, _program: &Program) -> Needs {
         Needs::default()
     }
@@ -184,7 +183,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// Parses the fields of a launch file that belong to the machine.
     ///
     /// # Errors
-    /// If a field is unknown or the value of a field has the wrong type, returns an error that names this field.
+    /// If a field is unknown, or the value of a field has the wrong type, returns an error with the name of the field.
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
@@ -197,7 +196,7 @@ pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
-/// Number of registers and stack entries that a program needs, computed from its words.
+/// Number of registers and stack entries that a program needs. Both numbers are computed from the program's words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Number of registers per lane.
@@ -221,8 +220,8 @@ pub struct Assembled {
 }
 
 impl Assembled {
-    /// Returns the result for a source that has these programs and no shared data. `lines` has the positions of the
-    /// programs' instructions. The target has a stage only if the source has exactly one program.
+    /// Returns the result for a source with these programs and without shared data. `lines` has the positions of the
+    /// programs' instructions. The target has a stage only if the source has a single program.
     ///
     /// # Errors
     /// Returns an error if the machine does not have this chip.
@@ -270,8 +269,8 @@ pub(crate) fn in_source(error: TargetError) -> Vec<Diagnostic> {
     vec![Diagnostic::error(Span::default(), error.to_string())]
 }
 
-/// Assembles the text `context` and then `text`. `text` must be one instruction. Returns the program, and the address
-/// of this instruction.
+/// Assembles the text `context`, followed by `text`. `text` must be one instruction. Returns the program, and the
+/// address of this instruction.
 ///
 /// # Errors
 /// Returns the errors in `text`, with their positions.
@@ -305,7 +304,7 @@ pub(crate) fn alone<M: Machine + ?Sized>(
 }
 
 /// Returns the errors that lie inside a part of a source. The positions of these errors are relative to the part. If no
-/// error lies inside the part, returns all errors with the whole part as their position.
+/// error lies inside the part, returns all errors, and the position of each error is the whole part.
 pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnostic> {
     let inside = |error: &Diagnostic| part.start <= error.span.start && error.span.start <= part.end;
     let any = errors.iter().any(inside);
@@ -364,7 +363,7 @@ pub struct Explanation {
     pub text: String,
     /// The fields of the instruction's words.
     pub fields: Vec<ExplainedField>,
-    /// Sentences that describe what the instruction computes.
+    /// Sentences that describe the computation of the instruction.
     pub meaning: Vec<String>,
     /// Sentences that describe how the instruction affects control flow.
     pub flow: Vec<String>,

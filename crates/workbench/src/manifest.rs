@@ -1,5 +1,5 @@
-//! Run manifests. A manifest is a JSON file that names a binary, buffers at fixed addresses, a sequence of launches,
-//! and the expected contents of the buffers.
+//! Run manifests. A manifest is a JSON file. The file names a binary, and has buffers at fixed addresses, a sequence of
+//! launches, and the expected contents of the buffers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,8 +40,8 @@ pub struct Manifest {
     launches: Vec<LaunchEntry>,
     /// Buffers in global memory.
     buffers: Vec<BufferEntry>,
-    /// Contents of the constant banks that the program's file defines. A key is the name of a bank, such as `c1`, and
-    /// the value is the bank's bytes in hexadecimal.
+    /// Contents of the constant banks that the program's file defines. A key is the name of a bank, such as `c1`. The
+    /// value is the contents of the bank in hexadecimal.
     #[serde(default)]
     constants: BTreeMap<String, String>,
     /// Bytes that the host writes to the start of constant banks.
@@ -174,8 +174,8 @@ impl Manifest {
         Some(serde_path_to_error::deserialize(value).map_err(refused))
     }
 
-    /// Runs the launches with the programs of `opened`, and then compares the buffers with their expected contents. The
-    /// buffers are the outputs of the result.
+    /// Runs the launches with the programs of `opened`. Then compares the buffers with the expected contents of the
+    /// buffers. The buffers are the outputs of the result.
     ///
     /// # Errors
     /// Returns [`Error::Trap`] if a program traps, and [`Error::Differ`] if the engines differ. All other errors are
@@ -208,11 +208,12 @@ impl Manifest {
         Ok(result)
     }
 
-    /// Returns a session that is ready to run the manifest's only launch, and the program of this launch.
+    /// Returns a session for the only launch of the manifest, and the program of the launch. The session has not
+    /// executed an instruction.
     ///
     /// # Errors
-    /// Returns an error if the manifest has several launches. Each launch uses the memory that the previous launch has
-    /// written, so the launches cannot run separately. All other errors are about the manifest.
+    /// Returns an error if the manifest has several launches. Each launch uses the memory contents from the previous
+    /// launch, so the launches cannot run separately. All other errors are about the manifest.
     pub fn prepare(&self, image: &Image, files: &dyn Files) -> Result<(Session, Program), Error> {
         let [entry] = &self.launches[..] else {
             let count = self.launches.len();
@@ -330,8 +331,7 @@ impl Manifest {
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;
-            // If the length of the buffer is not a multiple of the element size, the function compares bytes instead of
-            // elements.
+            // If the length of the buffer is not a multiple of the element size, the function compares bytes.
             let dtype = if found.len().is_multiple_of(dtype.bytes()) { dtype } else { Dtype::U8 };
             let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
             let (wanted, found) = (array(wanted.to_vec()), array(found));

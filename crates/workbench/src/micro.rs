@@ -1,9 +1,9 @@
 //! Programs that repeat a single instruction in a loop. The command `bench --micro` uses the programs to measure the
 //! cost of instructions. Each [`Row`] is an instruction with a pattern of addresses and active lanes.
 //!
-//! The program of a row first sets up registers, and then runs a loop. The body of the loop contains [`COPIES`] copies
-//! of the instruction. `bench` measures the same program with an empty loop, and subtracts the cost of the empty loop.
-//! The programs are assembler sources and run like any other program.
+//! The program of a row first sets up registers. Then the program runs a loop. The body of the loop contains [`COPIES`]
+//! copies of the instruction. `bench` also measures the program with an empty loop, and subtracts the cost of the empty
+//! loop. The programs are assembler sources and run like any other program.
 
 mod r500;
 mod r700;
@@ -26,7 +26,7 @@ pub const GROUPS: u32 = 64;
 /// Maximum number of iterations of a launch. R500's loop counter has eight bits.
 pub const MOST_ROUNDS: u32 = 255;
 
-/// One image as two textures. One texture uses nearest filtering, and the other texture uses linear filtering.
+/// One image as two textures. The first texture uses nearest filtering, and the second texture uses linear filtering.
 const TEXTURES: &str = r#"
 [[texture]]
 unit = 0
@@ -65,7 +65,7 @@ pub struct Row {
     /// machine does not have clauses.
     clause: &'static str,
     /// Text of the instruction. `{n}` stands for the index of the copy. `{d}` stands for the number of a register that
-    /// only this copy writes. `{q}` stands for one of four register numbers.
+    /// no other copy writes. `{q}` stands for one of four register numbers.
     body: &'static str,
     /// Instructions that must precede the measured instruction in each copy. The empty loop also contains these
     /// instructions.
@@ -142,9 +142,9 @@ pub fn unit() -> &'static Row {
     &tesla::UNIT
 }
 
-/// Returns the pixel positions of the 4096 lanes of a launch, as coordinates in a texture of 64 by 64 texels. Four
-/// consecutive lanes are a quad, and consecutive quads form rows. Each position is halfway between the centre and a
-/// corner of a texel. So a linear filter computes a weighted mean of four texels.
+/// Returns the pixel positions for the 4096 lanes of a launch. A position is a pair of coordinates in a texture of 64
+/// by 64 texels. Four consecutive lanes are a quad, and consecutive quads form rows. Each position is halfway between
+/// the centre and a corner of a texel. So a linear filter computes a weighted mean of four texels.
 fn positions() -> String {
     let mut list = String::from("[");
     for lane in 0..GROUPS * 64 {

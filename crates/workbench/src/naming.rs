@@ -11,7 +11,7 @@ use crate::target::{Target, TargetError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accessed {
     /// Names of the memory that the instruction reads. If the list has one name, the name applies to all loads.
-    /// Otherwise, the list has one name for each load of a lane, in the order of the loads.
+    /// Otherwise, the list has one name for each load of a single lane, in the order of the loads.
     pub loads: Vec<String>,
     /// Name of the memory that the instruction writes.
     pub stores: Option<String>,

@@ -32,9 +32,9 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Returns the source line of the instruction at an address. `program` must be one of the image's programs. If
-    /// `address` lies inside an ALU group, returns the last line whose address is not greater than `address`. Returns
-    /// `None` if the file is not a source.
+    /// Returns the source line of the instruction at an address. `program` must be one of the image's programs. If no
+    /// line has the address `address` (inside an ALU group), returns the last line with a lower address. Returns `None`
+    /// if the file is not a source.
     pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
         let number = self.image.programs.iter().position(|known| known == program)?;
         let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);
@@ -113,7 +113,7 @@ pub enum OpenError {
     /// The words do not seem to be a program of the requested machine.
     #[error("{what}; --stage reads them as a program of {isa} anyway")]
     Mistaken {
-        /// Description of what the words could be, with the remedy for this case.
+        /// Description of the possible meaning of the words, with a remedy.
         what: String,
         /// The requested machine.
         isa: Isa,
@@ -137,7 +137,8 @@ pub fn is_source(name: &str) -> bool {
 }
 
 /// Returns whether a file is an assembler source. The name of the file decides whether the file is a source. Texts of
-/// LLVM have the same extensions, so the function recognises these texts by their content and returns `false`.
+/// LLVM have the same file extensions as sources. The function recognises a text of LLVM by its content and returns
+/// `false`.
 pub fn has_source(name: &str, bytes: &[u8]) -> bool {
     is_source(name) && !is_llvm_text(bytes)
 }
@@ -146,7 +147,8 @@ pub fn has_source(name: &str, bytes: &[u8]) -> bool {
 pub const SOURCES: [&str; 4] = [".s", ".asm", ".vsh", ".psh"];
 
 /// Reads a file as [`open`] does. The name of the file determines whether the file is a source. `read` returns the
-/// bytes of each file that the source includes. `read` receives a path that is relative to the same folder as `name`.
+/// bytes of each file that the source includes. `name` and the path that `read` receives are relative to one common
+/// folder.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -233,8 +235,8 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
 }
 
 /// Renames kernels if several modules have a kernel with the same name. Each kernel's name gets the chip of its module
-/// as a suffix. If two of these modules have the same chip, the suffix is the index of the module instead. The
-/// container itself allows equal names, because a CUDA program selects a module before it selects a kernel.
+/// as a suffix. If two of these modules have one chip in common, the suffix is the index of the module. The container
+/// allows equal kernel names, because a CUDA program first selects a module and then a kernel.
 fn qualify(image: &mut Image) {
     let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
     for program in &image.programs {
@@ -288,7 +290,8 @@ fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError
     Ok(())
 }
 
-/// If the image has several programs and each program states a stage, keeps only the programs for `stage`.
+/// If the image has several programs, and each program states a stage, the result contains only the programs for
+/// `stage`.
 fn of_stage(mut image: Image, stage: Option<Stage>) -> Result<Image, OpenError> {
     let mut stages = image.programs.iter().filter_map(|program| program.stage);
     let several = image.programs.len() > 1 && stages.clone().count() == image.programs.len();
@@ -327,7 +330,8 @@ mod tests {
             assert_eq!(errors[0].to_string(), expected);
             assert_eq!(errors[0].span.line_column(&text), (2, 1));
             for same in [alias, stated, ""] {
-                // The assembler accepts this chip. The source may have other errors, which this test ignores.
+                // The assembler accepts this chip. The source may have errors other than the chip. This test ignores
+                // such errors.
                 if let Err(OpenError::Source(errors)) = opened(same) {
                     assert!(
                         !errors[0].to_string().contains("this source is for"),

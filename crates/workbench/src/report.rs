@@ -1,5 +1,5 @@
-//! Records a run as data for the report page. The data has the state of every lane before every step, and the reason
-//! for this state.
+//! Records a run as data for the report page. The data has the state of every lane before every step. The data also has
+//! the reason for each state.
 //!
 //! The counts cover the whole run. Steps, lane states, stacks and registers are recorded from the first instruction
 //! until the recording reaches a limit. The page names each limit that was reached. `viewer/src/data.ts` reads this
@@ -32,7 +32,7 @@ const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 const OUTPUTS: usize = 16;
 /// If the program has at most this number of lines, the report explains all lines. Otherwise, the report explains only
-/// the lines that ran.
+/// the lines that the program executed.
 const EXPLAINED: usize = 256;
 
 /// Limits on the size of a report.
@@ -167,8 +167,8 @@ pub struct Report {
     stacks: Vec<Vec<ReportRow>>,
     registers: Vec<RegisterClass>,
     steps: PackedSteps,
-    /// The registers of each group when the group starts. The report stores these registers as writes at the group's
-    /// first step.
+    /// The registers of each group when the group starts. The report stores these registers as writes in the first step
+    /// of the group.
     initial: PackedWrites,
     writes: PackedWrites,
     registers_until: usize,
@@ -210,7 +210,7 @@ impl Report {
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the machine, or if the program cannot be disassembled. Also
-    /// returns an error if the report exceeds its size limit even without any steps.
+    /// returns an error if the report without steps already exceeds its size limit.
     pub fn of(
         subject: Subject<'_>,
         session: &Session,
@@ -290,13 +290,13 @@ impl Report {
 
     /// Returns the report as JSON that can be inserted into a page.
     fn json(&self) -> Result<String, serde_json::Error> {
-        // A `<` could end the page's script element. In JSON, `<` occurs only inside strings, where an escape sequence
-        // can replace it.
+        // A `<` could end the page's script element. In JSON, `<` occurs only inside strings. In a string, an escape
+        // sequence can replace the `<`.
         Ok(serde_json::to_string(self)?.replace('<', "\\u003c"))
     }
 }
 
-/// Returns a page that shows these runs side by side. `template` is the page that the viewer's build creates.
+/// Returns a page that shows the runs side by side. `template` is the page that the viewer's build creates.
 ///
 /// # Errors
 /// Returns an error if the template does not have an element for the runs.
@@ -310,8 +310,8 @@ pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
 }
 
 /// Returns the instructions of a listing, in order. On R700, the lines of a clause are nested below the instruction
-/// that starts the clause. The operations of an ALU group become one line, because the machine issues these operations
-/// together.
+/// that starts the clause. The operations of an ALU group become one line, because the machine issues all operations of
+/// the group together.
 fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
     let mut issued: Vec<Line> = Vec::new();
     // Control-flow instructions have the consecutive addresses 0, 1, 2 and so on. A line with another address belongs
@@ -464,8 +464,8 @@ fn left(isa: Isa) -> &'static str {
     }
 }
 
-/// Returns a sentence about a lane that skips the rest of an iteration. If a part of the machine stores this state, the
-/// sentence names this part.
+/// Returns a sentence about a lane that skips the remaining instructions of an iteration. If a part of the machine
+/// stores this state, the sentence names this part.
 fn skipped(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it waits for the next iteration: the loop's frame marks it as continued",

@@ -1,6 +1,6 @@
-//! Parts of launches that all machines share. [`Common`] has the common fields of a launch file, and [`MachineLaunch`]
-//! is the interface for the fields of one machine. The other parts are textures, inputs with numbers for each lane, and
-//! the values of options.
+//! Parts of launches that all machines share. [`Common`] has the launch file's fields for all machines.
+//! [`MachineLaunch`] is the interface for the fields of one machine. This file also defines textures, inputs with
+//! numbers for each lane, and the values of options.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -84,8 +84,8 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// Returns an error if the launch is not valid for the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
-    /// If the launch changes the program before the run, returns the changed program and the findings of
-    /// `Machine::lint` for this changed program. Returns `None` if the launch runs the words unchanged.
+    /// If the launch changes the program before the run, returns the changed program. Also returns the findings of
+    /// `Machine::lint` for the changed program. Returns `None` if the launch runs the words unchanged.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the program or the machine.
@@ -100,7 +100,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
-    /// Returns a change of the launch that avoids a trap of `program`, if such a change is known.
+    /// If a change of the launch avoids the trap of `program`, and the machine knows this change, returns the change.
     fn remedy(&self, _trapped: &Trapped, _program: &Program) -> Option<String> {
         None
     }
@@ -140,9 +140,9 @@ pub struct TextureValues {
     /// clamped to [0, 1]. (R700, Tesla)
     #[serde(default)]
     pub fractions: bool,
-    /// Four letters that select the components of the result. On R700 (DST_SEL), each letter is one of `xyzw01`, and 1
-    /// has the type of the texels. On Tesla, the letters select the components of the result of a comparison. Each of
-    /// these letters is one of `x01`, and x is the share of texels that pass the comparison.
+    /// Four letters that select the components of the result. On R700 (DST_SEL), each letter is one of `xyzw01`. The
+    /// number 1 has the type of the texels. On Tesla, the letters select the components of the result of a comparison.
+    /// Each letter is then one of `x01`, and x is the share of texels that pass the comparison.
     pub select: Option<String>,
 }
 
@@ -182,12 +182,12 @@ pub struct SamplerValues {
 }
 
 impl SamplerValues {
-    /// Parses the value of an option: `NUMBER=FIELD=VALUE,FIELD=VALUE`. `wrap` takes one mode that applies to s, t and
-    /// r, or three modes separated by `/`. `border` takes four numbers separated by `/`.
+    /// Parses the value of an option: `NUMBER=FIELD=VALUE,FIELD=VALUE`. `wrap` takes one mode for s, t and r, or three
+    /// modes separated by `/`. `border` takes four numbers separated by `/`.
     ///
     /// # Errors
-    /// Returns an error if the text does not have the form `NUMBER=FIELD=VALUE`, if a field is unknown, or if a value
-    /// is invalid.
+    /// Returns an error if the text does not have the form `NUMBER=FIELD=VALUE`. Also returns an error if a field is
+    /// unknown or a value is invalid.
     pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
         let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
         let form = || wrong("expected 0=mag=linear,wrap=repeat, with the fields of [[sampler]]");
@@ -371,7 +371,7 @@ pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
 ///
 /// # Errors
 /// Returns an error if the number of lanes is 0, exceeds [`LANES`], or needs more memory than is available. Also
-/// returns an error if the number of lanes is unknown because the inputs are files without rows.
+/// returns an error if the inputs are files without rows, because the number of lanes is then unknown.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -399,8 +399,8 @@ pub(crate) fn lanes<'a>(
 
 /// Returns up to four numbers for each lane. If an array has several rows, the array has one row per lane. If an array
 /// has a single row, this row applies to all lanes. If an array without rows has as many numbers as the launch has
-/// lanes, each lane gets one number. Any other array without rows has one to four numbers, and each lane gets all of
-/// these numbers. As an exception, the numbers of a file of raw numbers are divided evenly among the lanes.
+/// lanes, each lane gets one number. Any other array without rows must have one to four numbers, and each lane gets the
+/// whole array. As an exception, the numbers of a file of raw numbers are divided evenly among the lanes.
 ///
 /// # Errors
 /// Returns an error if the number of values is wrong, or if elements do not have 32 bits.
@@ -442,7 +442,7 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
 /// messages, and the input's values. If `integers` is set, integers from files are not converted to floats.
 ///
 /// # Errors
-/// Returns an error if values cannot be loaded, or if the number of values does not match the number of lanes.
+/// Returns an error if values cannot be loaded, or if the number of values does not fit the number of lanes.
 pub(crate) fn by_lane<'a, T>(
     request: &Request<'_>,
     integers: bool,
@@ -467,8 +467,8 @@ pub(crate) fn by_lane<'a, T>(
     Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
 }
 
-/// Returns a note if an input is ambiguous. An input is ambiguous if it has two to four numbers without rows, and the
-/// launch has the same number of lanes. In this case, the user may mean one number per lane, or all numbers for each
+/// Returns a note if an input is ambiguous. An input without rows is ambiguous if it has two to four numbers, and the
+/// launch has as many lanes. In this case, the user may mean one number for each lane, or the whole input for every
 /// lane.
 fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
     let count = array.len();
@@ -485,7 +485,7 @@ fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Opti
     ))
 }
 
-/// If at least one lane was killed, returns an output with the value 1 for each killed lane.
+/// If the program killed some lanes, returns an output with the value 1 for each killed lane.
 pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array)> {
     let bytes: Vec<u8> = lanes.map(u8::from).collect();
     let shape = vec![bytes.len()];
@@ -544,7 +544,7 @@ pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str,
     found.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
-/// Returns the value of the choice that has this name. If no name is given, returns `otherwise`.
+/// Returns the value of the choice that has this name. Without a name, the function returns `otherwise`.
 ///
 /// # Errors
 /// Returns an error if the name is not one of the choices.

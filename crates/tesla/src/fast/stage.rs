@@ -56,7 +56,7 @@ impl Body for FromOutput {
 }
 
 /// Sets word `number` of o[] to a row. If `narrow[0]` is set, the operation writes the low half of the row to both
-/// halves of the word. If no lane executes the operation, the word is not created.
+/// halves of word `number`. If no lane executes the operation, the word is not created.
 pub(super) struct ToOutput;
 
 impl Body for ToOutput {

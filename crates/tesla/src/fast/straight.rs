@@ -1,11 +1,11 @@
-//! Runs straight-line fragment and vertex programs. For each warp of a launch, the operations of the program run in
-//! order, without control flow between them.
+//! Runs straight-line fragment and vertex programs. For each warp of a launch, the engine executes the operations of
+//! the program in order, without control flow.
 //!
-//! All lanes of such a program execute all its instructions, so the counts are known before the program runs. The
-//! engine copies inputs from columns or planes to rows, and results from rows to columns. If an instruction reads only
-//! constants, the engine executes the instruction once for all warps. With this path, a full-screen quad with a colour
-//! ramp takes half the time of the ordinary path (GT215, an AMD EPYC, AVX2). Fragment warps in which only part of a
-//! quad runs take the ordinary path.
+//! All lanes of a straight-line program execute all instructions of the program. The number of executed instructions is
+//! therefore known before the program runs. The engine copies inputs from columns or planes to rows, and results from
+//! rows to columns. If an instruction reads only constants, the engine executes the instruction once for all warps. In
+//! a measurement, a full-screen quad with a colour ramp took half the time of the ordinary path (GT215, an AMD EPYC,
+//! AVX2). Fragment warps in which only part of a quad runs take the ordinary path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -41,14 +41,15 @@ pub(super) struct Straight {
     /// Steps that run once for all warps, and the steps that run for each warp afterwards.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first of these rows. These rows come after
-    /// the rows of the lowered program.
+    /// Number of rows that [`WarpStep::Keep`] writes, and the index of the first such row. These rows come after the
+    /// rows of the lowered program.
     kept: usize,
     first_kept: usize,
-    /// Registers that each warp sets to zero at its start, because the warp may read the zero or return the zero as a
-    /// result.
+    /// Registers that each warp sets to zero at its start, because the warp may read such a register or return the
+    /// register as a result.
     zeroed: Vec<Place>,
-    /// Registers that the steps of a warp write, in ascending order. All other registers are the same for all warps.
+    /// Registers that the steps of a warp write, in ascending order. Registers outside this list have the same values
+    /// in all warps.
     written: Vec<usize>,
     /// Number of words of o[], up to the last word that a warp writes.
     outputs: usize,
@@ -67,7 +68,7 @@ enum WarpStep {
         to: Place,
     },
     Operation(Handler, Operation),
-    /// Marks lanes as dead if their predicate holds. These lanes continue as helpers for their quads.
+    /// Marks lanes as dead if their predicate holds. Dead lanes continue as helpers for their quads.
     Discard(Test),
     /// Copies a register, which is the same for all warps, to a row. Later, [`WarpStep::Restore`] copies the row back
     /// to the register.
@@ -86,7 +87,7 @@ enum WarpStep {
 struct RegisterHistory {
     /// For each register that the program writes, the number of instructions that write this register.
     writers: BTreeMap<u8, u32>,
-    /// Registers that all lanes have written (`whole`), and registers that are the same for all warps (`fixed`).
+    /// `whole`: registers that all lanes have written. `fixed`: registers whose values are the same in all warps.
     whole: BTreeSet<u8>,
     fixed: BTreeSet<u8>,
     zeroed: BTreeSet<u8>,
@@ -96,8 +97,8 @@ struct RegisterHistory {
 }
 
 impl Straight {
-    /// Returns the straight-line form of a program, or `None` unless it is certain that all lanes run the whole program
-    /// to its end. `ones` means that the launch does not provide 1/w. The value of 1/w is then 1.
+    /// Returns the straight-line form of a program. Returns `None` if some lane may not run the whole program to its
+    /// end. `ones` means that the launch does not provide 1/w. The value of 1/w is then 1.
     pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
         if !matches!(context.stage, Stage::Fragment | Stage::Vertex) {
             return None;
@@ -196,7 +197,7 @@ impl Straight {
         Some(straight)
     }
 
-    /// For each register that is the same for all warps, appends the values of `warps` warps to the column of the
+    /// For each register with the same value in all warps, appends `warps` copies of the value to the column of the
     /// register.
     fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
         for (register, column) in results.iter_mut().enumerate() {
@@ -212,7 +213,7 @@ impl Straight {
         self.kept
     }
 
-    /// If a row keeps the value of a register, adds a step that restores the register from this row.
+    /// If a row keeps the value of `register`, adds a step that copies the row to the register.
     fn restore(&mut self, known: &mut RegisterHistory, register: u8) {
         if let Some(number) = known.away.remove(&register) {
             self.each.push(WarpStep::Restore { number, register });
@@ -262,7 +263,8 @@ enum InputSource<'a> {
     Plane { of: Interpolant, place: usize },
 }
 
-/// Returns the value of a word of v[] that a fragment launch does not provide: 1 for 1/w, and 0 for all other words.
+/// Returns the value of a word of v[] that a fragment launch does not provide. The value is 1 for 1/w, and 0 for any
+/// other word.
 fn absent(word: u16) -> u32 {
     if word == 0 { 1f32.to_bits() } else { 0 }
 }
@@ -286,8 +288,8 @@ impl RegisterHistory {
                 self.zeroed.insert(register);
             }
         }
-        // If a warp may read a register before this instruction writes the register, the instruction must run
-        // separately for each warp.
+        // If a warp may read a register before this instruction writes the register, each warp must run this
+        // instruction separately.
         let is_whole = |place: &uses::Place| match register(place) {
             Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
             _ => false,
@@ -322,7 +324,7 @@ impl RegisterHistory {
 }
 
 impl WarpStep {
-    /// Returns the step for an operation, or `None` if the operation reads an input in only some lanes.
+    /// Returns the step for an operation. If the operation reads an input in only some lanes, returns `None`.
     fn of(lowered: &Lowered, number: usize) -> Option<WarpStep> {
         let (handler, operation) = lowered.operations[number];
         Some(match lowered.templates[number] {
@@ -336,7 +338,8 @@ impl WarpStep {
     }
 }
 
-/// Runs warps of whole quads or of vertices, as a task that is compiled for each level.
+/// Runs warps whose lanes are whole quads or vertices. The compiler compiles this task for each level of vector
+/// instructions.
 struct Warps<'a> {
     fast: &'a Fast,
     straight: &'a Straight,
@@ -364,8 +367,8 @@ impl Task for Warps<'_> {
         let Block { warps, common: Common { shared, .. }, .. } = block;
         let Parts { rows, a, c, .. } = warps[0].parts();
         let (mut outputs, tables) = (Vec::new(), &fast.lowered.tables);
-        // SAFETY: the operations of a straight-line program are operations of the lowered program, and these are the
-        // tables of that program.
+        // SAFETY: the operations of a straight-line program are operations of the lowered program, and `tables` are the
+        // tables of the lowered program.
         let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
         lanes.activate(u32::MAX);
         let place = |register: &u8| tables.layout.place(usize::from(*register));
@@ -381,8 +384,9 @@ impl Task for Warps<'_> {
                 WarpStep::Discard(_) | WarpStep::Restore { .. } => {}
             }
         }
-        // `ran` counts the warps that have run, and their lanes. If no step of a warp writes a register, the column of
-        // the register is filled later. `behind` counts the warps whose values are still missing in these columns.
+        // `ran` counts the warps that have run, and their lanes. If no step of a warp writes a register, this loop
+        // fills the column of the register later. `behind` counts the warps whose values are still missing in the
+        // columns of such registers.
         let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
             let lanes_that_run = grid.straight_lanes(number).filter(|_| !stop::asked());
@@ -511,7 +515,7 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            // The program uses only the registers of the block, so this function does not set up the block again. A
+            // The program uses only the registers of the block, so this function does not set up a spare block again. A
             // second setup would take longer than a short program.
             let block = match &mut spare {
                 Some(block) => block,
@@ -528,6 +532,7 @@ impl Fast {
     }
 }
 
-/// Minimum number of warps for a run on several threads, and the number of warps in one part of such a run (`PART`).
+/// Minimum number of warps for a run on several threads.
 const MANY: usize = 64;
+/// Number of warps in one part of a run on several threads.
 const PART: usize = 16;

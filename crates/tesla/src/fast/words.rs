@@ -1,9 +1,9 @@
-//! Loads and stores of a warp, if one slice of bytes covers the accesses of all lanes. There are three patterns. In the
+//! Loads and stores of a warp, for accesses of all lanes to a single slice of bytes. There are three patterns. In the
 //! first pattern, the lanes access consecutive words. In the second pattern, all lanes access one word. In the third
-//! pattern, each lane accesses an element at its own address.
+//! pattern, each lane accesses an element at a separate address.
 //!
-//! [`super::memory`] executes all other accesses lane by lane: accesses to bytes in several buffers or past the end of
-//! a buffer, and accesses to a view of memory that must be notified of each access.
+//! [`super::memory`] executes all other accesses lane by lane. Examples are accesses to bytes in several buffers, and
+//! accesses past the end of a buffer. Another example is a view of memory that must be notified of each access.
 
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
@@ -30,10 +30,10 @@ pub(super) struct Transfer {
     pub(super) mem: Mem,
     /// The row of the base address, if a `$r` register holds the base address.
     pub(super) base: Option<Place>,
-    /// One row per word of the access. An atomic operation uses the first row for the old word, and one further row for
-    /// each source.
+    /// One row per word of the access. An atomic operation uses the first row for the old word. Each source has one
+    /// further row.
     pub(super) rows: [Place; 4],
-    /// For 64-bit atomic operations: the rows of the upper words that belong to the first three `rows`.
+    /// For 64-bit atomic operations: the rows of the upper words. The lower words are in the first three `rows`.
     pub(super) upper: [Place; 3],
     /// The number of the set of lanes that execute the transfer.
     pub(super) set: u8,
@@ -49,20 +49,21 @@ pub(super) struct Transfer {
 pub(super) enum Kind {
     /// Loads memory to rows. Inputs in a[] and v[] are evaluated at `position`.
     Load { position: Position },
-    /// Stores rows to memory. If the source is a half register, its row is shifted right by `shift` before the store.
+    /// Stores rows to memory. If the source is a half register, the function shifts the row of the source right by
+    /// `shift` before the store.
     Store { shift: u8 },
     /// Replaces a word of g[], and writes its old value to a row.
     Atomic { atomic: Atomic, signed: bool },
     /// Replaces two words of g[]. The [`Transfer::upper`] rows hold the upper words of the operands.
     Atomic64(Atomic64),
-    /// Loads a word of s[] and takes its lock if the lock is free. The flags go to the second row.
+    /// Loads a word of s[]. Takes the lock of the word if the lock is free. The flags go to the second row.
     LoadLock,
     /// Stores a word of s[] and releases its lock.
     StoreUnlock { shift: u8 },
 }
 
-/// The memory that loads and stores access, except for rows and s[]. The code uses this trait as a trait object, so
-/// that a chain of blocks is compiled once for all kinds of memory.
+/// The memory that loads and stores access, except for rows and s[]. The code uses this trait as a trait object. The
+/// compiler therefore compiles a chain of blocks once for all kinds of memory.
 pub(super) trait Reach {
     /// Returns the bytes of a segment of g[] from `first` to `last`, like
     /// [`Store::reading`](reconverge_simt::memory::Store::reading).
@@ -72,8 +73,9 @@ pub(super) trait Reach {
     /// [`Store::writing`](reconverge_simt::memory::Store::writing).
     fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
 
-    /// Returns the bytes of the buffer that contains an address of a segment of g[], and the address of the first byte.
-    /// Returns `None` unless the group may read and write all of these bytes at any time until the group ends.
+    /// Returns the bytes of the buffer that contains `address` of a segment of g[], and the address of the first byte
+    /// of the buffer. Returns `None` unless the group may read and write all bytes of the buffer at any time until the
+    /// group ends.
     fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])>;
 
     /// Returns the bytes of a constant bank.
@@ -85,8 +87,8 @@ pub(super) trait Reach {
     /// Returns the l[] memories of all lanes, for stores to offsets from `first` to `last` in each memory.
     fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8];
 
-    /// Executes any transfer. If some lane cannot execute the transfer, returns `false`. The reference interpreter then
-    /// executes the instruction, and repeats any change that this function has made.
+    /// Executes any transfer. If some lane cannot execute the transfer, this function returns `false`. The reference
+    /// interpreter then executes the whole instruction again, including the changes that this function has made.
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
 }
 
@@ -145,7 +147,7 @@ fn of<M: Moves>(level: Level) -> Mover {
     }
     reconverge_simt::for_avx2! {
         unsafe fn avx2<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
-            // SAFETY: this function is called only on a processor that supports AVX2.
+            // SAFETY: callers call this function only on a processor that supports AVX2.
             M::run(unsafe { reconverge_simt::wide::Avx2::assume() }, lanes, memory, transfer)
         }
     }
@@ -202,8 +204,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
         if SPACE == LOCAL || !WORD {
             return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        // The other access patterns are in the separate function of the task [`Each`]. In a common function, the
-        // compiler would keep values for these patterns alive in the code of `together`.
+        // The separate function of the task [`Each`] contains the other access patterns. In a common function for all
+        // patterns, the compiler would keep values of these patterns alive in the code of `together`.
         Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
@@ -232,7 +234,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                // This line reads the row itself. Indexing the copy `base` would move the whole copy through memory.
+                // This line reads the row from `lanes.rows`. Indexing the copy `base` would move the whole copy through
+                // memory.
                 let at = lanes.rows.row(place)[first].wrapping_add(offset) & keep;
                 let address = |lane: usize| base[lane].wrapping_add(offset) & keep;
                 Self::at_once(wide, lanes, memory, transfer, address, (first, at))
@@ -262,8 +265,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let members = lanes.members(transfer.set);
         let start = at.wrapping_sub(4 * first as u32);
         if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
-            // `in_a_row` accesses the words of all 32 lanes. If the word of a lane outside the set is past the end of
-            // the memory, `in_a_row` may return `None`, although the words of the set's lanes exist.
+            // `in_a_row` accesses the words of all 32 lanes. `in_a_row` may return `None` if a lane outside the set has
+            // an address past the end of the memory. The words of the set's lanes can still exist.
             return Self::in_a_row(wide, lanes, memory, transfer, start);
         }
         if all(&members, |lane| address(lane) ^ at) {
@@ -334,8 +337,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
-                // Each arm of the `match` contains its own loads, so that the values do not go through memory. Such
-                // code takes half the time of code in which the arms share the loads.
+                // Each arm of the `match` contains separate loads, so that the compiler keeps the loaded values in
+                // registers. Code with separate loads takes half the time of code with common loads for all arms.
                 macro_rules! written {
                     ($from:expr) => {{
                         let values = gather(bytes, &offsets, $from);
@@ -378,7 +381,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                         2 => scatter(bytes, &offsets, bits, |lane| {
                             ((values[lane] >> (shift & 31)) as u16).to_le_bytes()
                         }),
-                        // Lanes with equal addresses store to the same words, and the words of the last lane remain.
+                        // Lanes with equal addresses store to the same words. The memory then contains the words of the
+                        // last lane.
                         _ => {
                             let words = bytes.get_mut(4 * number..)?;
                             scatter(words, &offsets, bits, |lane| values[lane].to_le_bytes());
@@ -407,8 +411,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             let Lanes { rows, shared, .. } = lanes;
             let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
-            // The row is read only after this call. If the row were read earlier, the compiler would keep the values of
-            // the row on the stack during the call.
+            // The row is read only after this call. A read before the call would force the compiler to keep the values
+            // of the row on the stack during the call.
             let mut values = *rows.row(row);
             if bits != u32::MAX {
                 let mut kept = [0; WARP];
@@ -504,7 +508,7 @@ impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
     }
 }
 
-/// Returns the byte address of each lane, with the low bits cleared as the access requires. (3.3, 13.18)
+/// Returns the byte address of each lane. The low bits are cleared as the access requires. (3.3, 13.18)
 #[inline(always)]
 pub(super) fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
     let Mem { base, offset, access, .. } = transfer.mem;
@@ -567,7 +571,8 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
     values
 }
 
-/// Writes one element for each lane of the set, at the offset of the lane, in ascending order of the lanes.
+/// Writes one element for each lane of the set, in ascending order of the lanes. Each element is at the offset of its
+/// lane.
 ///
 /// # Panics
 /// An element extends past the end of the bytes.

@@ -1,7 +1,7 @@
 //! Changes to the flow state from outside, for fault injection. The changes imitate a particle that hits a latch or an
 //! entry of the token stack.
 //!
-//! These functions preserve an invariant: an active lane is not in the state BRK, RET or EXIT.
+//! The functions of this file preserve an invariant: an active lane is not in the state BRK, RET or EXIT.
 
 use reconverge_simt::Mask;
 
@@ -16,10 +16,10 @@ impl Flow {
         self.launched
     }
 
-    /// Changes the active lanes. Added lanes run again, even if they have ended. If no lane remains active, the warp
-    /// has finished, whatever entries are on its stack.
+    /// Changes the active lanes. Even ended lanes run again if the caller adds these lanes. If no lane remains active,
+    /// the warp has finished. The entries on the stack do not matter.
     pub fn set_active(&mut self, lanes: Mask) {
-        // Lanes that run only for their quad (between `quadon` and `quadpop`) stay active.
+        // Lanes that run only as helpers for their quad (between `quadon` and `quadpop`) stay active.
         let lanes = (lanes & self.launched) | (self.active - self.launched);
         let on = lanes - self.active;
         (self.brk, self.ret, self.exited) = (self.brk - on, self.ret - on, self.exited - on);
@@ -28,8 +28,8 @@ impl Flow {
 
     /// Changes the lanes of a stack entry. Entry 0 is the outermost. Does nothing if the entry does not exist.
     ///
-    /// Lanes in the state BRK, RET or EXIT cannot be added to a QUADON entry. For other entry types, the pop removes
-    /// such lanes.
+    /// Lanes in the state BRK, RET or EXIT cannot be added to a QUADON entry. If the entry has any other type, the pop
+    /// removes such lanes from the entry.
     pub fn set_token_mask(&mut self, entry: usize, lanes: Mask) {
         let run = self.run();
         if let Some(token) = self.stack.get_mut(entry) {
@@ -39,8 +39,8 @@ impl Flow {
         }
     }
 
-    /// Changes the type of a stack entry, if the entry exists. Entry 0 is the outermost. An entry that becomes QUADON
-    /// loses its lanes in the state BRK, RET or EXIT.
+    /// Changes the type of a stack entry, if the entry exists. Entry 0 is the outermost. If the new type is QUADON, the
+    /// entry loses its lanes in the state BRK, RET or EXIT.
     pub fn set_token_type(&mut self, entry: usize, token: TokenType) {
         let run = self.run();
         if let Some(changed) = self.stack.get_mut(entry) {
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(flow.tokens().len(), 1);
     }
 
-    /// `quadpop` activates the lanes of its entry without a check for exited lanes.
+    /// `quadpop` activates all lanes of its entry, even lanes that have exited.
     #[test]
     fn a_lane_that_has_exited_is_no_lane_of_a_quadon_entry() {
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);

@@ -1,10 +1,10 @@
 //! Atomics and reductions on one word of g[]. (6.8; hwtest/g80_atom32.cc, g80_atom64.cc)
 //!
 //! Atomics return the old word, and reductions return nothing. An atomic and a reduction with the same operation store
-//! the same new word. This file omits types of less than 32 bits. According to INSNS, chips before G200 replicate a
-//! value of such a type over the word, and later chips do nothing.
+//! the same new word to memory. This file omits types of less than 32 bits. According to INSNS, chips before G200
+//! replicate a value of less than 32 bits over the word. Later chips do nothing.
 
-/// An operation on a 32-bit word. The type of the word is u32 or b32 unless the instruction is signed.
+/// An operation on a 32-bit word. The type of the word is u32 or b32, or s32 if the instruction is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
     /// 0: old + src, u32 or s32.
@@ -31,8 +31,8 @@ pub enum Atomic {
 
 /// Returns the new word. Only [`Atomic::Cas`] uses `src3`. Only max, min, inc and dec use `signed`.
 ///
-/// If `before_g200` is set, signed inc and dec treat a negative source as a signed number. G200 and later chips treat
-/// such a source as u32.
+/// If `before_g200` is set, signed inc and dec treat a negative source as a signed number. G200 and later chips treat a
+/// negative source as u32.
 #[inline(always)]
 pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32, src3: u32) -> u32 {
     let signed_oddity = signed && before_g200 && (src2 as i32) < 0;
@@ -86,8 +86,8 @@ pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32
     }
 }
 
-/// If the source of a signed inc or dec is negative, chips before G200 use this condition to select one of two results.
-/// No test vector covers this condition.
+/// For a negative source of a signed inc or dec, chips before G200 select one of two results by this condition. No test
+/// vector covers this condition.
 fn odd(next: u32, src: u32) -> bool {
     next as i32 > 0 || src as i32 > next as i32
 }
@@ -139,7 +139,8 @@ mod tests {
         assert_eq!(old.map(inc), [minus(-5), minus(-5), minus(-4), 0, minus(-5)]);
         let dec = |old| atomic32(Atomic::Dec, true, true, old, minus(-5), 0);
         assert_eq!(old.map(dec), [0, minus(-7), minus(-6), minus(-2), 0]);
-        // With a later chip, or with a source that is not negative, the result is the same as for u32.
+        // On a later chip, signed inc has the same result as u32 inc. The result is also the same for a source that is
+        // not negative.
         assert_eq!(atomic32(Atomic::Inc, true, false, 0, minus(-5), 0), 1);
         assert_eq!(atomic32(Atomic::Inc, true, true, 5, 5, 0), 0);
     }

@@ -41,8 +41,8 @@ impl Size {
 }
 
 impl Integer {
-    /// Returns the sign of a source after the modifiers, and the magnitude of the source, which the modifiers do not
-    /// change.
+    /// Returns the sign of a source after the modifiers, and the magnitude of the source. The modifiers do not change
+    /// the magnitude.
     #[inline(always)]
     fn source(self, x: u32, modifiers: Modifiers) -> (bool, u32) {
         let (negative, magnitude) = self.magnitude(x);
@@ -99,12 +99,13 @@ fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
     rounded.to_bits() | (negative as u32) << 31
 }
 
-/// Executes cvt from integer to f16, with the defects of the hardware: before the conversion, some of the top bits of
-/// the magnitude are lost.
+/// Executes cvt from integer to f16 with the defects of the hardware. Before the conversion, the hardware loses some
+/// top bits of the magnitude.
 ///
-/// The number of lost bits depends on the leading zeros in the low half of the magnitude. A magnitude whose bits 5 to
-/// 29 are all ones counts as 0 if the rounding mode is to nearest, or if the mode rounds numbers of this sign away from
-/// zero. This behaviour was measured. Only numbers beyond the f16 range are affected.
+/// The number of lost bits depends on the leading zeros in the low half of the magnitude. If bits 5 to 29 of the
+/// magnitude are all ones, some rounding modes treat the magnitude as 0. One such mode is rounding to nearest. The
+/// other is the mode that rounds numbers of this sign away from zero. This behaviour was measured. Only numbers beyond
+/// the f16 range are affected.
 pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     const ALL_ONES: u32 = 0x3fff_ffe0;
     let (negative_before, mut magnitude) = from.magnitude(x);
@@ -168,7 +169,7 @@ pub fn f2i(
 /// Returns the magnitude of an f32 that is a whole number, clamped to 2^32 - 1. Returns 0 for a NaN.
 ///
 /// The result equals `f32::abs(x) as u32`, but LLVM compiles that expression lane by lane. That expression takes 28 ns
-/// for 32 lanes, and the shifts below take 14 ns (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
+/// for 32 lanes, but the shifts below take 14 ns (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
 #[inline(always)]
 fn whole_magnitude(x: u32) -> u32 {
     let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
@@ -188,7 +189,7 @@ pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
     const WHOLE: f32 = 8_388_608.0; // 2^23: from here on, every f32 is a whole number
     let sign = x & 0x8000_0000;
     let magnitude = f32::from_bits(x ^ sign);
-    // The last place of the sum is worth 1, so the sum is rounded to a whole number.
+    // The last bit of the sum has the value 1, so the addition rounds the sum to a whole number.
     let near = (magnitude + WHOLE) - WHOLE;
     let whole = match rounding.mirrored(sign != 0) {
         Rounding::Nearest => near,
@@ -226,8 +227,8 @@ pub fn f2f32(
 /// Executes cvt from f16 or f32 to f16. If `integral` is set, the source is first rounded to a whole number in the mode
 /// `rounding`.
 ///
-/// After this rounding, the fraction is truncated toward zero, and `rounding` only decides the result of an overflow. A
-/// conversion from f16 to f16 is exact, and uses `rounding` only for the rounding to a whole number.
+/// Afterwards, the conversion truncates the fraction toward zero, and `rounding` only selects the result of an
+/// overflow. A conversion from f16 to f16 is exact, and uses `rounding` only for the rounding to a whole number.
 #[inline(always)]
 pub fn f2f16(
     integral: bool,
@@ -264,7 +265,7 @@ fn to_single(
 pub fn widen_f16(x: u32) -> u32 {
     let sign = (x & 0x8000) << 16;
     let (exponent, fraction) = (x >> 10 & 0x1f, x & 0x3ff);
-    // A denormal is its fraction times 2^-24, which f32 holds as a normal number.
+    // The value of a denormal is its fraction times 2^-24. In f32, this value is a normal number.
     let denormal = (fraction as f32 * f32::from_bits((127 - 24) << 23)).to_bits();
     match exponent {
         0 => sign | denormal,
@@ -276,8 +277,7 @@ pub fn widen_f16(x: u32) -> u32 {
 
 /// Returns a flushed f32 as an f16. In every mode, a magnitude below 2^-33 becomes zero. Results may be denormal.
 ///
-/// `overflow` is the rounding mode for an overflow: this mode decides whether the result is infinity or the largest
-/// finite number.
+/// If the number overflows, the rounding mode `overflow` selects infinity or the largest finite number.
 fn narrow_f16(x: u32, rounding: Rounding, overflow: Rounding) -> u32 {
     /// The largest exponent field whose fraction is ignored.
     const TOO_SMALL: u32 = 0x5d;

@@ -29,8 +29,8 @@ impl Integer {
         (modifiers.sign(negative), magnitude)
     }
 
-    /// Returns the rounded bits of an integer in `format`. If the source is signed, `rounding` applies to the number
-    /// with its final sign. If the source is unsigned, `rounding` applies to the magnitude.
+    /// Returns the rounded bits of an integer in `format`. If the source is signed, this function first applies the
+    /// sign and then rounds. If the source is unsigned, `rounding` applies to the magnitude.
     fn convert(self, format: Format, rounding: Rounding, modifiers: Modifiers, x: u64) -> u64 {
         let (negative, magnitude) = self.source(modifiers, x);
         let rounding = if self.signed { rounding } else { rounding.mirrored(negative) };
@@ -53,8 +53,8 @@ pub fn i2f32(rounding: Rounding, from: Integer, modifiers: Modifiers, x: u64) ->
 /// Executes cvt from f64 to an integer, saturating. For a NaN, only the top bit of the result is set, and the flag O is
 /// set.
 ///
-/// O means that the value was clamped. The model has two oddities that are not confirmed on hardware: a magnitude of
-/// exactly 2^32 - 1 sets O for every destination, and a clamp to 2^64 - 1 does not set O.
+/// O means that the value was clamped. Two results of the model are not confirmed on hardware. A magnitude of exactly
+/// 2^32 - 1 sets O for every destination. A clamp to 2^64 - 1 does not set O.
 pub fn f64_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u64) -> (u64, Flags) {
     if double::is_nan(x) {
         return not_a_number(to);
@@ -109,7 +109,7 @@ fn to_integer(
 fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     let value = u128::from(significand);
     match exponent {
-        // If the exponent is 64 or more, the significand has a hidden bit, so the number has more than 64 bits.
+        // If the exponent is 64 or more, the number has more than 64 bits, because the significand has a hidden bit.
         64.. => 1 << 64,
         0..64 => value << exponent,
         -64..0 => {

@@ -1,8 +1,8 @@
 //! f64 arithmetic, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! The operations of this file do not flush denormals. If a source is NaN, the result is the quiet form of that NaN,
-//! with the same sign and payload. `neg` and `abs` do not change a NaN, except in [`set`], whose result does not depend
-//! on the sign of a NaN. If an operation creates a NaN, the new NaN is [`NAN`].
+//! The operations of this file do not flush denormals. If a source is NaN, the result is the quiet form of the source,
+//! with the sign and payload of the source. `neg` and `abs` do not change a NaN. In [`set`], this rule does not matter,
+//! because the result does not depend on the sign of a NaN. If an operation creates a NaN, the new NaN is [`NAN`].
 
 use reconverge_simt::float;
 
@@ -34,7 +34,7 @@ pub(super) fn modified(modifiers: Modifiers, x: u64) -> u64 {
     if is_nan(x) { x | QUIET } else { modifiers.f64(x) }
 }
 
-/// Returns the flags of an f64 result: Z for zero, S if negative, both for NaN.
+/// Returns the flags of an f64 result: Z for zero, S for a negative number, Z and S for NaN.
 #[inline(always)]
 pub fn flags(x: u64) -> Flags {
     let (nan, zero) = (is_nan(x), is_zero(x));
@@ -60,7 +60,7 @@ pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64
     if is_nan(a) {
         return finish(a);
     }
-    // If rounding is to nearest, the host's addition has the same result as the chip's addition.
+    // If the rounding mode is to nearest, the host's addition has the same result as the chip's addition.
     match rounding {
         Rounding::Nearest if is_infinite(a) && is_infinite(b) && a != b => finish(NAN),
         Rounding::Nearest => finish((f64::from_bits(a) + f64::from_bits(b)).to_bits()),
@@ -125,23 +125,23 @@ fn fused(rounding: Rounding, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// Returns an integer for an f64. These integers have the same order as the values. The integer of -0 is below the
-/// integer of +0.
+/// Returns an integer for an f64. The integers of two values have the same order as the values. The integer of -0 is
+/// below the integer of +0.
 #[inline(always)]
 fn order(x: u64) -> i64 {
     (x ^ ((x as i64 >> 63) as u64 >> 1)) as i64
 }
 
-/// Returns min of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both
-/// sources are NaN, returns SRC2.
+/// Returns min of two sources, where -0 is less than +0. If exactly one source is NaN, returns the source that is not
+/// NaN. If both sources are NaN, returns SRC2.
 #[inline(always)]
 pub fn min(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
     extreme(a, b, order(a) < order(b))
 }
 
-/// Returns max of two sources, where -0 is less than +0. If one source is NaN, returns the other source. If both
-/// sources are NaN, returns SRC2.
+/// Returns max of two sources, where -0 is less than +0. If exactly one source is NaN, returns the source that is not
+/// NaN. If both sources are NaN, returns SRC2.
 #[inline(always)]
 pub fn max(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
@@ -153,7 +153,8 @@ fn extreme(a: u64, b: u64, take_a: bool) -> (u64, Flags) {
     finish(if !is_nan(a) & (take_a | is_nan(b)) { a } else { b })
 }
 
-/// Returns the 32-bit result of set: all ones for true, 0 for false. Zeros of either sign are equal.
+/// Returns the 32-bit result of set: all ones if the comparison is true, and 0 if the comparison is false. Zeros of
+/// either sign are equal.
 #[inline(always)]
 pub fn set(compare: Compare, mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u32, Flags) {
     let (x, y) = (f64::from_bits(mod_a.f64(a)), f64::from_bits(mod_b.f64(b)));

@@ -1,8 +1,9 @@
 //! f32 arithmetic. (6.1 to 6.3; nvhw/fp.c, hwtest/g80_fp.cc)
 //!
-//! Denormal sources count as zeros of the same sign, and denormal results become zeros of the same sign. Every NaN that
-//! an arithmetic operation creates is [`NAN`]. The functions use the host's f32 and f64, which round to nearest. The
-//! tests below contain integer models of the operations, and compare the functions with these models.
+//! Denormal sources count as zeros with the sign of the denormal. Denormal results become zeros with the sign of the
+//! denormal. Every NaN that an arithmetic operation creates is [`NAN`]. The functions use the host's f32 and f64, which
+//! round to nearest. The tests below contain integer models of the operations, and compare the functions of this file
+//! with the models.
 
 use reconverge_simt::float;
 
@@ -14,15 +15,15 @@ const INFINITY: u32 = 0x7f80_0000;
 const ONE: u32 = 0x3f80_0000;
 const SIGN: u32 = 0x8000_0000;
 
-/// The saturation modifier, as the machine's `SAT_NAN` mode and the chip define it. (6.2)
+/// The saturation modifier. The chip and its `SAT_NAN` mode select the kind of saturation. (6.2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Saturate {
     /// No saturation.
     No,
     /// Clamps to [0, 1]. A NaN does not change. (`SAT_NAN` is 0, or the chip does not have this mode.)
     Plain,
-    /// Clamps to [0, 1]. The result is 0 if an operand is NaN, but a NaN that the operation creates does not change.
-    /// (`SAT_NAN` on chip 0xa0, G200.)
+    /// Clamps to [0, 1]. If an operand is NaN, the result is 0. If the operation creates a NaN from other operands, the
+    /// result is this NaN. (`SAT_NAN` on chip 0xa0, G200.)
     ZeroNanOperands,
     /// Clamps to [0, 1]. Every NaN becomes 0. (`SAT_NAN` on GT215 and related chips.)
     ZeroNan,
@@ -62,7 +63,8 @@ fn clamp(x: u32, nan: u32) -> u32 {
     if x == NAN { nan } else { positive.min(ONE) }
 }
 
-/// Returns the flags of an f32 result: Z for a zero or denormal, S for a negative number, Z and S for NaN. (6.1)
+/// Returns the flags of an f32 result. Z is set for a zero or denormal, S is set for a negative number, and both are
+/// set for NaN. (6.1)
 #[inline(always)]
 pub fn flags(x: u32) -> Flags {
     let (nan, zero) = (is_nan(x), x & INFINITY == 0);
@@ -87,7 +89,7 @@ pub fn flush(x: u32) -> u32 {
 /// assumption. Opposite values sum to +0 in every mode.
 #[inline(always)]
 pub fn add(a: u32, b: u32, rounding: Rounding, sat: Saturate) -> (u32, Flags) {
-    // A sum in the range of denormals is exact. Flushing such a sum afterwards therefore has the same result as the
+    // A sum in the range of denormals is exact. A flush after the addition therefore has the same result as the
     // hardware's rounding at 24 bits.
     let sum = float::add(f32::from_bits(flush(a)), f32::from_bits(flush(b)), rounding);
     finish(sum.to_bits(), sat, is_nan(a) | is_nan(b))
@@ -95,9 +97,9 @@ pub fn add(a: u32, b: u32, rounding: Rounding, sat: Saturate) -> (u32, Flags) {
 
 /// Returns mul: `a * b`, with modifiers already applied to the sources. (6.2)
 ///
-/// With `zero_wins` (the mode MUL_ZERO_WINS), the result for a zero factor is +0, whatever the other factor is. The
-/// hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]. The behaviour for the other two modes is an
-/// assumption. Chips before G200 ignore the saturation bit, so `sat` is [`Saturate::No`] for these chips.
+/// With `zero_wins` (the mode MUL_ZERO_WINS), the result is +0 if at least one factor is zero. The hardware has codes
+/// for [`Rounding::Nearest`] and [`Rounding::Zero`]. The behaviour for the other two modes is an assumption. Chips
+/// before G200 ignore the saturation bit. For these chips, the caller passes [`Saturate::No`] as `sat`.
 #[inline(always)]
 pub fn mul(a: u32, b: u32, rounding: Rounding, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_operand = is_nan(a) | is_nan(b);
@@ -112,11 +114,12 @@ pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
     (a << 1 == 0) | (b << 1 == 0)
 }
 
-/// Returns `a * b` for flushed factors. The product is rounded to 24 bits whatever its exponent, and then flushed.
+/// Returns `a * b` for flushed factors. The function rounds the product to 24 bits for every exponent, and then flushes
+/// the product.
 ///
-/// The host rounds small products at the last place of denormals instead of at 24 bits, so the host's result differs
-/// from the chip's result just below 2^-126. This function therefore also computes the product times 2^64. Rounding
-/// this larger product at 24 bits shows whether the chip's result is below 2^-126.
+/// The host rounds small products at the last bit of denormals instead of at 24 bits. Just below 2^-126, the host's
+/// result therefore differs from the chip's result. This function therefore also computes the product times 2^64.
+/// Rounding this larger product at 24 bits shows whether the chip's result is below 2^-126.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -129,20 +132,21 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
             (float::narrow(exact, rounding), float::narrow(exact * f64::from(scale), rounding))
         }
     };
-    // If `a * scale` overflows, the product is large or exactly zero. `scaled` is then infinite or NaN, so the code
-    // below returns `product`. If `scaled` is at least `smallest`, the host has also rounded `product` to at least
-    // 2^-126, because the host rounds small products to fewer bits.
+    // If `a * scale` overflows, the product is large or exactly zero. `scaled` is then infinite or NaN. In this case,
+    // the code below returns `product`. If `scaled` is at least `smallest`, `product` is at least 2^-126 even after the
+    // host's rounding, because the host rounds small products to fewer bits than `scaled`.
     let sign = (a.to_bits() ^ b.to_bits()) & SIGN;
     if scaled.abs() < smallest { f32::from_bits(sign) } else { product }
 }
 
-/// Returns mad: `a * b + c`, with the product **truncated** to 24 bits and the sum rounded to nearest. (6.2)
+/// Returns mad: `a * b + c`, where the product is **truncated** to 24 bits, and the sum is rounded to nearest. (6.2)
 ///
 /// The operation differs from a fused operation. The operation also differs from an f32 mul followed by an f32 add,
-/// because the mul and the add would both round to nearest. If a factor or `c` is zero, the product is rounded to
-/// nearest instead of truncated. Unlike in add and mul, a sum in the range of denormals is rounded at multiples of
-/// 2^-149 before it is flushed. `negate` flips the product's sign. The modifiers of `c` are already applied. The long
-/// form with MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the short form.
+/// because both instructions round to nearest. If a factor or `c` is zero, the product is rounded to nearest instead of
+/// truncated. A sum in the range of denormals is rounded at multiples of 2^-149, and is flushed afterwards. The
+/// instructions add and mul do not round such a result first. `negate` flips the product's sign. The modifiers of `c`
+/// are already applied. The long form with MUL_ZERO_WINS was never compared with hardware, and is assumed to equal the
+/// short form.
 #[inline(always)]
 pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_factor = is_nan(a) | is_nan(b);
@@ -150,13 +154,13 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     let (a, b, c) = (flush(a) ^ (negate as u32) << 31, flush(b), flush(c));
     let zero = zero_wins & zero_factor(a, b);
     let addend = f32::from_bits(c);
-    // The product has 48 bits, so the f64 product is exact. Clearing the low 29 of its 53 bits truncates the product to
-    // 24 bits, at any exponent. Clearing these bits does not change infinities and NaN, because a NaN here has a set
-    // bit among the upper 24 bits.
+    // The product has 48 bits, so the f64 product is exact. To truncate the product to 24 bits at any exponent, the
+    // code clears the low 29 of these 53 bits. The truncation does not change infinities and NaN, because a NaN here
+    // has a set bit among the upper 24 bits.
     let exact = f64::from(f32::from_bits(a)) * f64::from(f32::from_bits(b));
     let truncated = f64::from_bits(exact.to_bits() & !0x1fff_ffff);
-    // Both terms have significands of 24 bits. Either a double holds their sum exactly, or the terms are so far apart
-    // that rounding twice has the same result as rounding once (53 >= 2 * 24 + 2).
+    // Both terms have significands of 24 bits. If an f64 cannot represent the sum exactly, the exponents of the terms
+    // differ so much that two roundings have the same result as one rounding (53 >= 2 * 24 + 2).
     let sum = (truncated + f64::from(addend)) as f32;
     let rounded = product(a, b, Rounding::Nearest) + addend;
     let with_zero = 0.0 + addend;
@@ -164,22 +168,22 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     finish(if zero { with_zero } else { sum }.to_bits(), sat, nan_operand)
 }
 
-/// Returns an integer for a flushed f32. These integers have the same order as the values. The integer of -0 is below
+/// Returns an integer for a flushed f32. Two integers have the same order as their values. The integer of -0 is below
 /// the integer of +0.
 #[inline(always)]
 fn order(x: u32) -> i32 {
     (x ^ ((x as i32 >> 31) as u32 >> 1)) as i32
 }
 
-/// Returns min of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
-/// both sources are NaN, returns [`NAN`]. (6.3)
+/// Returns min of two modified sources, where -0 is less than +0. If exactly one source is NaN, returns the source that
+/// is not NaN. If both sources are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn min(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) < order(flush(b)))
 }
 
-/// Returns max of two modified sources, where -0 is less than +0. If one source is NaN, returns the other source. If
-/// both sources are NaN, returns [`NAN`]. (6.3)
+/// Returns max of two modified sources, where -0 is less than +0. If exactly one source is NaN, returns the source that
+/// is not NaN. If both sources are NaN, returns [`NAN`]. (6.3)
 #[inline(always)]
 pub fn max(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) > order(flush(b)))
@@ -191,8 +195,8 @@ fn extreme(a: u32, b: u32, take_a: bool) -> (u32, Flags) {
     finish(if take_a { a } else { b }, Saturate::No, false)
 }
 
-/// Returns the result of set for two modified sources: all ones for true, 0 for false. Zeros of either sign are equal.
-/// (6.3)
+/// Returns the result of set for two modified sources: all ones if the comparison is true, and 0 if the comparison is
+/// false. Zeros of either sign are equal. (6.3)
 #[inline(always)]
 pub fn set(compare: Compare, a: u32, b: u32) -> (u32, Flags) {
     let (x, y) = (f32::from_bits(flush(a)), f32::from_bits(flush(b)));
@@ -200,11 +204,11 @@ pub fn set(compare: Compare, a: u32, b: u32) -> (u32, Flags) {
     ((held as u32).wrapping_neg(), Flags::truth(held))
 }
 
-/// Returns slct: `a` if `c` >= 0 (including -0 and denormals), else `b`. A NaN in `c` also selects `b`. The bits are
-/// copied unchanged. (6.3)
+/// Returns slct: `a` if `c` >= 0 (including -0 and denormals), and `b` if `c` < 0. A NaN in `c` also selects `b`. The
+/// bits are copied unchanged. (6.3)
 ///
-/// The modifiers of `c` are already applied. The flags depend on the copied bits: Z for ±0 only, otherwise S if the top
-/// bit is set.
+/// The modifiers of `c` are already applied. The flags depend on the copied bits. Z is set only for ±0. For any value
+/// other than ±0, S is set if the top bit is set.
 #[inline(always)]
 pub fn slct(a: u32, b: u32, c: u32) -> (u32, Flags) {
     let result = if f32::from_bits(flush(c)) >= 0.0 { a } else { b };

@@ -4,7 +4,7 @@
 
 use super::{Compare, Flags, Width};
 
-/// The four kinds of addition. In add and in mad, the same two bits of the encoding select the kind. (5.1)
+/// The four kinds of addition. The encodings of add and mad contain two bits that select the kind. (5.1)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Addition {
     /// a + b
@@ -31,9 +31,8 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     let (mask, top) = (width.mask(), width.top());
     let (a, b) = (a & mask, b & mask);
     let sum = a.wrapping_add(b).wrapping_add(carry) & mask;
-    // The carry out of the top bit, in 32-bit arithmetic. This carry is set if the top bits of both operands are ones.
-    // This carry is also set if the top bit of one operand is a one and a carry from below has cleared the top bit of
-    // the sum.
+    // The carry out of the top bit, in 32-bit arithmetic. The carry is set if the top bits of both operands are ones.
+    // The carry is also set if one top bit is one, and a carry from the lower bits has cleared the top bit of the sum.
     let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
     let overflow = (a ^ sum) & (b ^ sum) & top != 0;
     // If `a` is positive, the limit is the largest positive number. If `a` is negative, the limit has the bits of the
@@ -43,8 +42,8 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))
 }
 
-/// A kind of multiplication. The kind selects the source bits that are the factors, and the product bits that are the
-/// result. (5.2 to 5.4)
+/// A kind of multiplication. The kind selects which bits of the sources are the factors, and which bits of the product
+/// are the result. (5.2 to 5.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
     /// Both factors have 16 bits. Each factor is signed or unsigned. The result is the product modulo 2^32.
@@ -108,7 +107,7 @@ pub fn mad(
     add(op, Width::B32, sat, product.of(a, b), c, carry_in)
 }
 
-/// Computes sad: |a - b| + c. The difference has the given width, and the sum always has 32 bits. (5.5)
+/// Computes sad: |a - b| + c. The difference has the width `width`, and the sum always has 32 bits. (5.5)
 #[inline(always)]
 pub fn sad(width: Width, signed: bool, a: u32, b: u32, c: u32) -> (u32, Flags) {
     let (a, b) = (width.extend(a, signed), width.extend(b, signed));
@@ -131,7 +130,7 @@ pub fn max(width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
     plain(width, if signed { (a as i32).max(b as i32) as u32 } else { a.max(b) })
 }
 
-/// Computes set: all ones in the width for true, 0 for false. (5.7)
+/// Computes set. The result is all ones in the width if the comparison is true, and 0 if the comparison is false. (5.7)
 #[inline(always)]
 pub fn set(compare: Compare, width: Width, signed: bool, a: u32, b: u32) -> (u32, Flags) {
     let (a, b) = (width.extend(a, signed), width.extend(b, signed));
@@ -173,19 +172,19 @@ pub fn logic(op: Logic, width: Width, not_a: bool, not_b: bool, a: u32, b: u32) 
 pub fn shl(width: Width, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());
     let result = if count < 32 { x << (count & 31) } else { 0 } & width.mask();
-    // The carry is the last bit that is shifted out, but only for counts from 1 to width - 1.
+    // For counts from 1 to width - 1, the carry is the last bit that is shifted out. For other counts, the carry is 0.
     let carry = (count.wrapping_sub(1) < width.bits() - 1)
         & ((x >> (width.bits().wrapping_sub(count) & 31)) & 1 != 0);
     shifted(width, x, result, count, carry)
 }
 
-/// Computes shr. If `signed` is set, the shift fills the upper bits with the sign. shr uses the same bits of the count
+/// Computes shr. If `signed` is set, the shift copies the sign into the upper bits. shr uses the same bits of the count
 /// as [`shl`]. (5.9)
 #[inline(always)]
 pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());
     let extended = width.extend(x, signed);
-    // A signed shift by 31 already leaves only copies of the sign, so larger counts have the same result.
+    // After a signed shift by 31, all bits are copies of the sign. Larger counts have the same result.
     let result = match signed {
         true => ((extended as i32) >> count.min(31)) as u32 & width.mask(),
         false => {

@@ -1,4 +1,4 @@
-//! Interpolation (`interp`): the value of an interpolant at a fragment. (6.7)
+//! Interpolation (`interp`) computes the value of an interpolant at a fragment. (6.7)
 //!
 //! The modes are known, but the hardware's rounding of the plane equation is not known. [`plane`] is the interpretation
 //! that the machine's description recommends. The exactness of all results here is therefore *recommended*, not
@@ -23,7 +23,7 @@ pub enum Position {
 pub struct Interpolant {
     /// The value at the origin of the window.
     pub base: f32,
-    /// Change of the value for one pixel to the right.
+    /// Change of the value from one pixel to the right neighbour of the pixel.
     pub dx: f32,
     /// Change of the value for one pixel down.
     pub dy: f32,
@@ -40,12 +40,12 @@ pub fn plane(base: f32, dx: f32, dy: f32, at: [f32; 2]) -> f32 {
     (base + dx * at[0]) + dy * at[1]
 }
 
-/// Returns the value of the interpolant at a position, and the flags. In the "mul" forms, the interpolant is multiplied
-/// by `factor`, whose modifiers are already applied.
+/// Returns the value of the interpolant at a position, and the flags. In the "mul" forms, the function multiplies the
+/// value by `factor`. The caller has already applied the modifiers of `factor`.
 ///
-/// A perspective-correct attribute takes three instructions: interp of 1/w, rcp of the result, and interp of the
-/// attribute with the result of rcp as factor. The plane for the last interp is the plane of attribute / w. A flat
-/// value without a factor is copied bit by bit.
+/// A perspective-correct attribute needs three instructions. The first is interp of 1/w. The second is rcp of this
+/// value. The third is interp of the attribute with the result of rcp as factor. The plane for the last interp is the
+/// plane of attribute / w. A flat value without a factor is copied bit by bit.
 pub fn interp(
     of: Interpolant,
     position: Position,
@@ -75,7 +75,7 @@ pub(crate) fn interp_row<const N: usize>(of: Interpolant, [x, y]: [&[f32; N]; 2]
 }
 
 /// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. The documents show no difference between
-/// this step and the instruction mul, so this file assumes that both are equal.
+/// this step and the instruction mul. This file assumes that there is no difference.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)

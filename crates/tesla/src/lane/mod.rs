@@ -1,10 +1,11 @@
 //! The computations of one lane, exact to the bit. The computations are pure functions from operand values and
 //! modifiers to a result and its flags.
 //!
-//! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
-//! modifiers as plain values and is inlined. So if a caller passes constant modifiers, the compiled call contains only
-//! the arithmetic of a single instruction. Frequent functions have no branches, so a loop over lanes becomes vector
-//! code. Flags are computed from the final result, and cost nothing if the caller ignores them.
+//! Lane values are plain `u32` or `u64`. A `u32` contains the bits of an f32, or a zero-extended 16-bit value. Every
+//! function takes the modifiers as plain values and is inlined. If a caller passes constant modifiers, the compiled
+//! call therefore contains only the arithmetic of a single instruction. Frequent functions have no branches, so a loop
+//! over lanes becomes vector code. A function computes the flags from the final result. If the caller ignores the
+//! flags, the compiler removes this computation.
 //!
 //! | file | subject | chapter of the machine's description |
 //! |---|---|---|
@@ -19,7 +20,7 @@
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
 //! All functions follow the facts in the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c,
-//! hwtest/g80_*.cc). If these tests never compared a result with silicon, the documentation of the function says so.
+//! hwtest/g80_*.cc). If these tests never compared a function with silicon, the documentation of this function says so.
 
 pub mod atomic;
 pub mod convert;
@@ -123,8 +124,8 @@ impl Width {
 
 /// Source modifiers of floating-point operands. `abs` acts before `neg`. (6.1)
 ///
-/// For f32, both modifiers act on the bits of the source, including the bits of a NaN. The operations of [`double`]
-/// state how their modifiers differ from this rule.
+/// For f32, both modifiers act on the bits of the source, even if the source is NaN. The operations of [`double`] state
+/// how their modifiers differ from this rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
     /// Whether to clear the sign of the source.
@@ -158,9 +159,10 @@ impl Modifiers {
     }
 }
 
-/// A comparison, as the set of outcomes for which the comparison is true: L = 1, E = 2, G = 4, U (unordered) = 8.
+/// A comparison, as a set of outcomes: L = 1, E = 2, G = 4, U (unordered) = 8. The comparison is true for the outcomes
+/// in the set.
 ///
-/// The values of this type are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers
+/// A value of this type is a code from 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers
 /// use L, E and G. (2.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Compare(u8);

@@ -3,7 +3,8 @@
 use super::float::{self, Saturate};
 use super::{Flags, Rounding};
 
-/// The operation of one lane of a quad. `t` is the value of the selected lane, and `c` the value of the lane itself.
+/// The operation of one lane of a quad. `t` is the value of the selected lane, and `c` is the value of the lane that
+/// executes the operation.
 ///
 /// Compared with integer add, the codes of subr and sub are swapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,8 +50,8 @@ impl QuadSource {
     }
 }
 
-/// Returns the result of a lane, rounded to nearest. `t` is SRC1 of the selected lane, and `c` is SRC3 of the lane
-/// itself.
+/// Returns the result of a lane, rounded to nearest. `t` is SRC1 of the selected lane, and `c` is SRC3 of the lane that
+/// executes the operation.
 #[inline(always)]
 pub fn quadop(op: QuadOp, t: u32, c: u32) -> (u32, Flags) {
     const SIGN: u32 = 0x8000_0000;

@@ -1,5 +1,5 @@
-//! Coefficients of the special function unit's interpolation: c0 (26 bits), c1 (16 bits and sign) and c2 (11 bits and
-//! sign) for each interval. Source: the coefficient ROMs of hardware models that were compared with silicon.
+//! Coefficients of the special function unit's interpolation. Each interval has c0 (26 bits), c1 (16 bits and sign) and
+//! c2 (11 bits and sign). Source: the coefficient ROMs of hardware models that were compared with silicon.
 
 /// c0, c1 and c2 of one interval.
 pub(crate) type Coefficients = [i32; 3];
@@ -41,7 +41,7 @@ pub(crate) static RCP: [Coefficients; 128] = [
     [34087042, -16908, 133], [33952311, -16775, 132], [33818639, -16643, 131], [33686017, -16513, 130],
 ];
 
-/// x to the power -1/2. The first 64 intervals cover [1, 2), and the other 64 intervals cover [2, 4).
+/// x to the power -1/2. The first 64 intervals cover [1, 2), and the last 64 intervals cover [2, 4).
 #[rustfmt::skip]
 pub(crate) static RSQRT: [Coefficients; 128] = [
     [67108861, -65531, 754], [66590637, -64024, 725], [66084239, -62575, 698], [65589219, -61179, 672],

@@ -1,9 +1,9 @@
 //! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
 //!
-//! Every function computes c0 + c1 x + c2 x² for the interval that the leading fraction bits of the source select. All
-//! integer operations are exact, except for the squarer, which truncates each partial product (`square` below). The
-//! results come from the hardware's tables, and differ from the results of a mathematics library. The modifiers of
-//! sources are already applied. These functions do not write a `$c`.
+//! The leading fraction bits of the source select an interval. Every function computes c0 + c1 x + c2 x² with the
+//! coefficients of this interval. All integer operations are exact, except for the squarer, which truncates each
+//! partial product (`square` below). The results come from the hardware's tables, and differ from the results of a
+//! mathematics library. The modifiers of sources are already applied. These functions do not write a `$c`.
 
 use super::float::{self, NAN, Saturate};
 use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -33,7 +33,8 @@ fn unpack(x: u32) -> Source {
     }
 }
 
-/// Packs an exponent field, which may be out of range, and a significand from 2^23 to 2^24 (inclusive) as a float.
+/// Packs an exponent and a significand as a float. The exponent may be out of range. The significand is from 2^23 to
+/// 2^24 (inclusive).
 ///
 /// Returns a zero if the exponent is below the range, and an infinity if the exponent is above the range.
 fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
@@ -170,8 +171,8 @@ pub fn preex2(x: u32) -> u32 {
     }
 }
 
-/// Shifts a number left by an exponent, or right if the exponent is negative. Bits outside the 32 bits of the result
-/// are lost.
+/// Shifts a number left by `exponent`, or right by the magnitude of `exponent` if `exponent` is negative. Bits outside
+/// the 32 bits of the result are lost.
 fn fixed(value: u64, exponent: i32) -> u32 {
     match exponent {
         32.. => 0,
@@ -186,8 +187,8 @@ pub fn sin(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(x & SIGN, x >> 23, x & FRACTION) }
 }
 
-/// Returns cos of a result of [`presin`]. The function ignores the sign of the source, adds one quadrant to the
-/// position, and computes the sine.
+/// Returns cos of a result of [`presin`]. The function clears the sign of the source, adds one quadrant to the
+/// position, and returns the sine of the result.
 pub fn cos(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(0, (x >> 23) + 1, x & FRACTION) }
 }
@@ -201,7 +202,7 @@ fn quadrant_sine(sign: u32, quadrant: u32, fraction: u32) -> u32 {
     normalised(sign, value as u64, 37, 127)
 }
 
-/// Returns ex2 of a result of [`preex2`]: 2 to the power of that number.
+/// Returns ex2 of a result of [`preex2`]: 2 to the power of the number from which [`preex2`] was computed.
 pub fn ex2(x: u32, sat: Saturate) -> u32 {
     let negative = x & SIGN != 0;
     let result = match x & SPECIAL_INFINITY {

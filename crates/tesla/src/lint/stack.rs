@@ -1,10 +1,11 @@
 //! Rules about the token stack of a warp and about barriers. The rules examine every stack that is possible at each
 //! instruction.
 //!
-//! A `bra` divides the lanes only if its flags may differ between the lanes ([`values::varying`](super::values)). One
-//! token of the analysis represents all tokens that an instruction pushes, so the analysis needs no bound for loops and
-//! recursion. Two facts describe waiting lanes. *Apart* means that lanes wait at a join or on the other side of a
-//! branch. *Away* means that lanes have left by `break` or `ret`.
+//! A `bra` divides the lanes only if the flags of the `bra` may differ between the lanes
+//! ([`values::varying`](super::values)). In the analysis, one token represents all tokens that an instruction pushes.
+//! The analysis therefore needs no bound for loops and recursion. Two facts describe waiting lanes. *Apart* means that
+//! lanes wait at a join, or on the side of a branch that does not run. *Away* means that lanes have left by `break` or
+//! `ret`.
 
 use std::collections::BTreeSet;
 
@@ -58,8 +59,8 @@ fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>
     }
 }
 
-/// Adds the findings about the stack and about barriers. Adds nothing if the program contains a `bra c[]`, because such
-/// a branch may continue at any address.
+/// Adds the findings about the stack and about barriers. If the program contains a `bra c[]`, the function adds
+/// nothing, because a `bra c[]` may continue at any address.
 pub(super) fn follow(subject: &mut Subject<'_>) {
     let indirect = |pc: u32| {
         matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }))
@@ -207,7 +208,7 @@ impl Walk<'_, '_> {
             .is_some_and(|places| places.has(Place::C(inst.guard.c)))
     }
 
-    /// Adds the states of the lanes that may run next after no lane remains on the current path. (9.3)
+    /// After no lane remains on the current path, adds the states of the lanes that may run next. (9.3)
     fn unwind(&mut self, leave: Leave, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
         let Some(token) = top else {
             if leave == Leave::Break {
@@ -223,7 +224,7 @@ impl Walk<'_, '_> {
                 let away = waiting.away || parked;
                 next.push(then(Waiting { away, ..token.then }));
             }
-            // Lanes that wait for the join continue at the token's address, and the join at this address pops the
+            // Lanes that wait for the join continue at the token's address. The join at the token's address pops the
             // token.
             TokenType::Joinat => {
                 let away = waiting.away || parked;
@@ -268,7 +269,7 @@ impl Walk<'_, '_> {
 }
 
 /// Reports tokens that no matching instruction pops. A JOINAT token is not reported if its address is the address of an
-/// `exit`, because the lanes then end without a join.
+/// `exit`, because the lanes end without a join.
 fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let exits = |pc: u32| subject.code.at(pc).is_ok_and(|inst| inst.end == End::Exit);
     for Token { kind, by, to, .. } in paths.tokens().iter().filter(|token| !answered.contains(token.by)) {
@@ -283,7 +284,7 @@ fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Num
     }
 }
 
-/// Reports JOINAT tokens that some join pops, but whose address is not the address of an instruction with a join.
+/// Reports a JOINAT token if some join pops the token, but the instruction at the token's address has no join.
 fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let joinat = |token: &&Token| token.kind == TokenType::Joinat && answered.contains(token.by);
     for token in paths.tokens().iter().filter(joinat) {
@@ -294,8 +295,8 @@ fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Numb
 }
 
 /// Reports instructions that paths reach with different tokens on top of the stack. BRANCH and CALL tokens are
-/// excluded. Tokens that accumulate in each iteration of a loop are also excluded, because another rule reports these
-/// tokens.
+/// excluded. Tokens that accumulate in each iteration of a loop are also excluded, because another rule reports
+/// accumulating tokens.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     let cycling: NumberSet = cycles(paths).iter().flatten().collect();
     let before = |at: At| if let At::Before(pc) = at { Some(pc) } else { None };
@@ -317,8 +318,7 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
             tops.insert(own);
         }
     }
-    // Only the first such instruction is reported, because the instructions after this instruction have the same top
-    // tokens.
+    // The function reports only the first such instruction, because later instructions have the same top tokens.
     let mut seen = SortedSet::new();
     for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
         if seen.insert(tops.clone()) {
@@ -332,7 +332,7 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     }
 }
 
-/// Reports a `ret` that returns from a subroutine on one path and ends lanes on another path.
+/// Reports a `ret` that is a return from a subroutine on one path, and the end of the lanes on another path.
 fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     let by = |called: bool| -> NumberSet {
         let ret = |(at, waiting): &State| match at {
@@ -348,9 +348,9 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     found.extend(mixed.into_iter().map(|pc| (&RET_MIXED, pc, message())));
 }
 
-/// Returns the maximum number of entries on the stack at the same time. A token that can lie on top of itself has no
-/// bound, so this function excludes the token. There are at most 31 BRANCH tokens, because the lanes of each token are
-/// different.
+/// Returns the maximum number of entries on the stack at the same time. If a token can lie on top of itself, the number
+/// of its entries has no bound, and this function excludes the token. There are at most 31 BRANCH tokens, because no
+/// lane belongs to two BRANCH tokens.
 fn entries(paths: &Paths<State, Token>) -> usize {
     const UNBOUNDED: [TokenType; 4] =
         [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];
@@ -383,7 +383,8 @@ fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) 
     }
 }
 
-/// Returns the cycles of tokens: groups in which each token can lie on top of every other token, any number of times.
+/// Returns the cycles of tokens. In a cycle, each token can lie on top of every other token of the cycle, any number of
+/// times.
 fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
     let reach = |from: u32| {
         let mut reached = NumberSet::new();
@@ -410,8 +411,8 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];
-    // The depth of a token does not include the other tokens of its cycle. So no depth depends on itself, and the loop
-    // ends.
+    // The depth of a token does not include other tokens of the token's cycle. So the depth of a token never depends on
+    // itself, and the loop ends.
     loop {
         let mut changed = false;
         for (number, token) in paths.tokens().iter().enumerate() {

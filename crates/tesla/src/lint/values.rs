@@ -1,9 +1,9 @@
-//! Facts about registers before each instruction: whether the registers are written, and whether the registers are
+//! Facts about registers before each instruction: whether some path has written a register, and whether a register is
 //! equal in all lanes.
 //!
-//! Each fact is a set of locations that grows along the edges of the graph. The analysis does not track the stack, so a
-//! `ret` continues after every call to which it may return. A location therefore counts as written if any path writes
-//! the location.
+//! Each fact is a set of locations that grows along the edges of the graph. The analysis does not track the stack. In
+//! the analysis, a `ret` therefore continues after every call to which the `ret` may return. A location therefore
+//! counts as written if any path writes the location.
 
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
@@ -60,8 +60,8 @@ impl Places {
     }
 }
 
-/// For each node of the graph, by number, the set of locations before the instruction of the node. `None` means that no
-/// path leads to the node.
+/// For each node of the graph, by number: the set of locations for which the fact is true before the instruction of the
+/// node. `None` means that no path leads to the node.
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
 /// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program.
@@ -86,8 +86,8 @@ fn before(
     known
 }
 
-/// Returns the number of general registers of a program. If the program does not declare the number, returns the
-/// smallest number that covers all registers that the program writes.
+/// Returns the number of general registers of a program. If the program does not declare the number, the result is the
+/// highest number of a written register, plus one.
 fn registers(subject: &Subject<'_>) -> u32 {
     let highest = || {
         let insts = subject.graph.nodes.iter().filter_map(|node| subject.code.at(node.pc).ok());
@@ -102,8 +102,8 @@ fn registers(subject: &Subject<'_>) -> u32 {
     subject.program.resources.registers.unwrap_or_else(highest)
 }
 
-/// Reports reads of locations that no path has written. A register that the program does not have always reads 0, so
-/// this function does not report such a register. (1.4)
+/// Reports reads of locations that no path has written. A register that the program does not have always reads 0. This
+/// function does not report reads of such a register. (1.4)
 pub(super) fn unwritten(subject: &mut Subject<'_>) {
     let stage = subject.stage;
     let inputs = match stage {
@@ -162,8 +162,8 @@ fn name(place: Place) -> String {
 }
 
 /// Returns the locations that may differ between the lanes of a warp, before each instruction. `apart` lists the
-/// instructions that some lanes may execute without the other lanes of the warp. The values that such an instruction
-/// writes may differ from the values in the other lanes.
+/// instructions that may run in only some lanes of the warp. The values that such an instruction writes may differ from
+/// the values in lanes that did not execute the instruction.
 pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));
@@ -193,7 +193,8 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
                     )
             }
         };
-        // A write in only some lanes, or to half a register, keeps part of the old value.
+        // If an instruction writes in only some lanes, or writes half a register, the register keeps part of the old
+        // value.
         let whole = inst.lanes & 15 == 15 && Passes::of(inst.guard) == Passes::All;
         writes.into_iter().fold(places, |places, place| match (differs, whole) {
             (true, _) => places.with(place),

@@ -31,7 +31,7 @@ pub(super) const OUT32: P = Part::Memory(&Memory {
     ..output()
 });
 
-/// The address is rounded down to a word, and the 16-bit result is written to both halves of the word. (3.1)
+/// The instruction rounds the address down to a word, and writes the 16-bit result to both halves of the word. (3.1)
 pub(super) const OUT16: P = Part::Memory(&Memory {
     shift: 1,
     set: |draft, at| draft.inst.dst = Dst::Out16(at.offset as u16 & !3),
@@ -71,8 +71,8 @@ pub(crate) const LLHDST: P = choice!(
     ]
 );
 
-/// A half register, if no other part of the assembly text shows that the destination is a half. If the destination is
-/// not a register, the text has `half` before the destination.
+/// A half register as destination. The text of an instruction with this part does not show elsewhere that the
+/// destination is a half. If the destination is not a register, the text has `half` before the destination.
 pub(crate) const LLHDST_SAID: P = choice!(
     "destination type",
     [

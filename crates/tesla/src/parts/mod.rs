@@ -1,12 +1,11 @@
 //! The operands and modifiers of which the rows of the instruction table consist. The names of these parts come from
 //! the machine's description. S, I and L at the start mean a short, immediate or long form. H, D and Q at the end mean
-//! 16, 64 and 128 bits. At the end of a source's name, W and H mean that the source has 32 or 16 bits, and can be a
+//! 16, 64 and 128 bits. W at the end of a source's name means 32 bits, and H means 16 bits. Such a source can be a
 //! register or memory. (3, and its Appendices B to D)
 //!
 //! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Comments write w0\[n\] and w1\[n\] for bit n of the
-//! first and the second word. If a field holds an operand other than the operand in the field's name, the part's name
-//! ends in the number of the operand that the field holds. For example, `LSRC3W_2` is the part for a second source in
-//! the field SRC3.
+//! first and the second word. If a field contains an operand other than the operand in the field's name, the part's
+//! name ends in the number of the operand. For example, `LSRC3W_2` is the part for a second source in the field SRC3.
 
 use reconverge_isa::row::{Part, Style};
 
@@ -36,7 +35,7 @@ macro_rules! choice {
     };
 }
 
-/// A case that is limited to some chips and stages. This definition is a macro, not a function. If a struct literal
+/// A case that applies only to some chips and stages. This definition is a macro, not a function. If a struct literal
 /// borrows data, the data becomes static. If an argument of a function borrows data, the data does not become static.
 macro_rules! case_in {
     ($scope:expr, $fixed:expr, $mask:expr, $parts:expr $(,)?) => {

@@ -87,8 +87,8 @@ pub(super) const fn rounding(code: u32) -> Rounding {
     [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero][code as usize & 3]
 }
 
-/// Returns the part for the rounding mode, which starts at bit BIT. f32 add and mul have only the modes rn and rz. This
-/// part interprets the other two codes as the machine's description recommends. (13.16)
+/// Returns the part for the rounding mode. The lowest bit of the rounding mode is bit BIT of the instruction. For the
+/// two codes other than rn and rz, this part follows the recommendation of the machine's description. (13.16)
 pub(crate) const fn rnd<const BIT: u8>() -> P {
     word!(
         "rounding",

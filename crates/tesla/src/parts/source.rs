@@ -1,5 +1,5 @@
-//! Sources of instructions. Other bits of the instruction determine whether a source is a register or memory. Each
-//! source has a list of cases, and the first case whose bits match applies. (3.3, Appendix C)
+//! Sources of instructions. Bits outside the source's field determine whether the source is a register or memory. Each
+//! source has a list of cases. The first case whose bits match applies. (3.3, Appendix C)
 
 use reconverge_isa::row::{Case, Cases, Number, Part, Scope, Words, at};
 
@@ -16,8 +16,9 @@ pub(super) const BOTH: u64 = W0_23 | W0_24;
 /// w1\[21\] selects s[] or a[] as source 1 of a long form.
 pub(super) const W1_21: u64 = 1 << 53;
 
-/// The cases of source 1, in order: the cases before s[], the cases of s[] if `$first` is set, and the cases after s[].
-/// The two bits from `$type` on hold the access of s[]. `$select` is a mask of further bits that select a case.
+/// The cases of source 1, in order. The cases before s[] come first. If `$first` is set, the cases of s[] follow. The
+/// cases after s[] come last. The two bits from `$type` on hold the access of s[]. `$select` is a mask of further bits
+/// that select a case.
 macro_rules! source1 {
     ($shared:ident, $first:expr, $type:literal, $select:expr, [$($before:expr),* $(,)?], [$($after:expr),*]) => {{
         const SELECT: u64 = $select | INCREMENT | 3 << $type;
@@ -71,8 +72,8 @@ pub(crate) const SSRC2H: P = short_source2::<false>();
 /// An undefined combination: c[] in two sources outside geometry programs.
 pub(super) const UNDEFINED: P = word!("pair of c[] sources", at(23, 1), &[None, None], |_, _| {});
 
-/// Source 1 of a long form. ALONE means that the instruction has no other source. Outside geometry programs,
-/// w0\[16..24\] are then ignored (2.1, measured for conversions). If the instruction has other sources, setting both
+/// Source 1 of a long form. ALONE means that the instruction has no source 2 and no source 3. Without other sources,
+/// w0\[16..24\] are ignored outside geometry programs (2.1, measured for conversions). With other sources, setting both
 /// w0\[23\] and w0\[24\] has no meaning outside geometry programs.
 ///
 /// Fragment programs do not have s[] or a[], and ignore w1\[21\].
@@ -86,13 +87,13 @@ pub(super) const fn long_source1<const WIDE: bool, const ALONE: bool>() -> P {
 }
 pub(crate) const LSRC1W: P = long_source1::<true, false>();
 pub(crate) const LSRC1H: P = long_source1::<false, false>();
-/// Source 1 of an instruction without other sources.
+/// Source 1 of an instruction that has no source 2 and no source 3.
 pub(crate) const LSRC1W_ONLY: P = long_source1::<true, true>();
-/// Source 1 with 16 bits, of an instruction without other sources.
+/// Source 1 with 16 bits, of an instruction that has no source 2 and no source 3.
 pub(crate) const LSRC1H_ONLY: P = long_source1::<false, true>();
 
-/// Source 2 (POSITION 16) or source 3 (POSITION 46) of a long form, as source number SLOT + 1. MINE is the bit that
-/// selects c[].
+/// A source of a long form, as source number SLOT + 1. POSITION is 16 for source 2 and 46 for source 3. MINE is the bit
+/// that selects c[].
 pub(super) const fn long_source<const SLOT: usize, const POSITION: u8, const ACCESS: usize>() -> P {
     choice!(if SLOT == 1 { "kind of source 2" } else { "kind of source 3" }, {
         let mine = if POSITION == 16 { W0_23 } else { W0_24 };
@@ -155,8 +156,8 @@ pub(crate) const LG_SRC3: P = choice!("register width", [
     case!(0, 0, &[r32::<2, 46, 7>()]),
 ]);
 
-/// Integer source of a conversion. w1\[14\] means 32 bits, w1\[15\] means a byte, and w1\[16\] means that the source is
-/// signed.
+/// Integer source of a conversion. A set bit w1\[14\] means 32 bits, w1\[15\] means a byte, and w1\[16\] means that the
+/// source is signed.
 pub(crate) const CVT_ISRC: P = choice!("source type", [
     case!(0,       7 << 46, &[Part::Text("u16"), LSRC1H_ONLY, from::<1, false>()]),
     case!(1 << 46, 7 << 46, &[Part::Text("u32"), LSRC1W_ONLY, from::<2, false>()]),

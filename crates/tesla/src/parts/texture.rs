@@ -70,7 +70,7 @@ pub(crate) const STDST: P = Part::Custom(&Custom {
     set: |draft, word| draft.tex.base = SHORT_BASE.get(word) as u8,
 });
 
-/// Sources: one to four consecutive registers, starting at the base of the destination.
+/// Sources: one to four consecutive registers. The first of these registers is the base of the destination.
 macro_rules! texture_sources {
     ($base:expr) => {
         Part::Custom(&Custom {

@@ -1,8 +1,8 @@
 //! Rows of two-word control-flow instructions. (2.1, Appendix A)
 //!
-//! A row consists of its name, the start of its assembly text, the fixed bits of the instruction, the mask of the fixed
-//! bits, the section that describes the instruction, the parts of the assembly text, and the meaning of the
-//! instruction. Rows are in the order of the machine's description.
+//! A row has seven parts, in this order: the name, the start of the assembly text, the fixed bits of the instruction,
+//! the mask of the fixed bits, the section that describes the instruction, the parts of the assembly text, and the
+//! meaning. Rows are in the order of the machine's description.
 
 use reconverge_isa::row::Part;
 
@@ -13,7 +13,7 @@ use super::{Row, bar, control, predicated};
 
 #[rustfmt::skip]
 pub(super) static CONTROL_ROWS: &[Row] = &[
-    // Others (6.10)
+    // Further instructions (6.10)
     predicated("c.discard", "discard", [0x0000_0003, 0x0000_0000], [0xf000_0003, 0x0000_0000], "6.10",
         &[PRED, Part::Text("discard")],
         |_| Op::Control(Control::Discard)).only(F),
@@ -55,7 +55,7 @@ pub(super) static CONTROL_ROWS: &[Row] = &[
         &[Part::Text("bar"), BAR_INC, BAR_WAIT, BAR, Part::Text("all")],
         |d| bar(d, BarrierCount::All)),
 
-    // Others (6.10)
+    // Further instructions (6.10)
     control("c.trap", "trap", [0x9000_0003, 0x0000_0000], [0xf000_0003, 0x0000_0000], "6.10",
         &[Part::Text("trap")],
         |_| Op::Control(Control::Trap)),
@@ -65,7 +65,7 @@ pub(super) static CONTROL_ROWS: &[Row] = &[
         &[Part::Text("joinat"), TARGET],
         |d| Op::Control(Control::Joinat { target: d.target })),
 
-    // Others (6.10)
+    // Further instructions (6.10)
     predicated("c.brkpt", "brkpt", [0xb000_0003, 0x0000_0000], [0xf000_0003, 0x0000_0000], "6.10",
         &[PRED, Part::Text("brkpt")],
         |_| Op::Idle(Idle::Brkpt)).only(SM11),

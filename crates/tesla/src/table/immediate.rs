@@ -1,8 +1,8 @@
 //! Rows of two-word instructions with a 32-bit immediate. (2.1, Appendix A)
 //!
-//! A row consists of its name, the start of its assembly text, the fixed bits of the instruction, the mask of the fixed
-//! bits, the section that describes the instruction, the parts of the assembly text, and the meaning of the
-//! instruction. Rows are in the order of the machine's description.
+//! A row has seven parts, in this order: the name, the start of the assembly text, the fixed bits of the instruction,
+//! the mask of the fixed bits, the section that describes the instruction, the parts of the assembly text, and the
+//! meaning. Rows are in the order of the machine's description.
 
 use reconverge_isa::row::Part;
 

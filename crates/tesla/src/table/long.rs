@@ -1,8 +1,8 @@
 //! Rows of two-word instructions with predicate, `$c` output, exit and join. (2.1, Appendix A)
 //!
-//! A row consists of its name, the start of its assembly text, the fixed bits of the instruction, the mask of the fixed
-//! bits, the section that describes the instruction, the parts of the assembly text, and the meaning of the
-//! instruction. Rows are in the order of the machine's description.
+//! A row has seven parts, in this order: the name, the start of the assembly text, the fixed bits of the instruction,
+//! the mask of the fixed bits, the section that describes the instruction, the parts of the assembly text, and the
+//! meaning. Rows are in the order of the machine's description.
 
 use reconverge_isa::row::Part;
 
@@ -16,7 +16,7 @@ use crate::parts::*;
 use super::{Row, atom, atom32, bits16, bits24, i2i, mad, predicated as long, red, red32, tex, wide_integer};
 
 /// A row for a multiplication with an addition. `sat` is the part of the text for saturation, and `factor` stands for
-/// the parts of the text for the factors.
+/// the parts for the factors.
 macro_rules! imad {
     ($id:literal, $fixed:expr, $mask:literal, [$($sat:expr)?], [$($factor:expr),*], $meaning:expr) => {
         long($id, "add|sub|subr|addc", $fixed, [0xf000_0003, $mask], "5.4", &[
@@ -26,8 +26,8 @@ macro_rules! imad {
     };
 }
 
-/// A row for a conversion. `fixed` has the fixed bits of the second word, and `mask` is the mask of these bits. `part`
-/// stands for the parts of the text after the modifiers of the source.
+/// A row for a conversion. `fixed` contains the fixed bits of the second word, and `mask` is the mask of the fixed
+/// bits. `part` stands for the parts of the text after the modifiers of the source.
 macro_rules! cvt {
     ($id:literal, $fixed:literal, $mask:literal, $section:literal, [$($part:expr),*], $meaning:expr) => {
         long($id, "cvt", [0xa000_0001, $fixed], [0xf000_0003, $mask], $section, &[
@@ -106,7 +106,7 @@ pub(super) static LONG_ROWS: &[Row] = &[
         &[END, PRED, Part::Text("ld"), Part::Text("lock"), FLAGS, CSLD_DST, Part::Text("b32"), FS32],
         |_| Op::Memory(Memory::LdLock)).only(both(C, SM12)).usually(0x0000_0000, 0x0000_0040),
 
-    // Others (6.10)
+    // Further instructions (6.10)
     long("l.vote.any", "vote", [0x1000_0201, 0x6000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("vote"), Part::Text("any"), CDST],
         |_| Op::Group(Group::Vote { all: false })).only(SM12),
@@ -186,7 +186,7 @@ pub(super) static LONG_ROWS: &[Row] = &[
     imad!("l.imad.6", [0x6000_0001, 0xc000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("u24"), LSRC1W, LSRC2W], |d| mad(d, bits24(false, true), false)),
     imad!("l.imad.7", [0x6000_0001, 0xe000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), false)),
     imad!("l.imad.8", [0x7000_0001, 0x0000_0000], 0xe000_0000, [Part::Text("sat")], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), true)),
-    // All other secondary opcodes multiply as u24, as measurements show. Compilers do not emit these opcodes.
+    // Measurements show that the secondary opcodes of this row multiply as u24. Compilers do not emit them.
     imad!("l.imad.9", [0x7000_0001, 0x0000_0000], 0x0000_0000, [], [MUL_U24_ALIAS, LSRC1W, LSRC2W], |d| mad(d, bits24(false, false), false)),
 
     // Interpolation (6.7)
@@ -475,15 +475,15 @@ pub(super) static LONG_ROWS: &[Row] = &[
         &[END, PRED, Part::Text("texgather"), Part::Text("cube"), tex_live::<34>(), TEX_DERIV, LTDST, TEX, SAMP, LTSRC],
         |d| tex(d, TexOp::Gather, true)).only(D3D10_1),
 
-    // Others (6.10)
+    // Further instructions (6.10)
     long("l.emit", "emit", [0xf000_0201, 0xc000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("emit")],
         |_| Op::Group(Group::Emit { vertex: true, restart: false })).only(G),
     long("l.restart", "restart", [0xf000_0401, 0xc000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("restart")],
         |_| Op::Group(Group::Emit { vertex: false, restart: true })).only(G),
-    // If both bits are set, the instruction emits a vertex and then ends the strip. This is an assumption, because no
-    // program that sets both bits is known.
+    // With both bits (emit and restart), the instruction emits a vertex and then ends the strip. This behaviour is an
+    // assumption, because no program that sets both bits is known.
     long("l.emit.restart", "emit", [0xf000_0601, 0xc000_0000], [0xf000_0603, 0xe000_0000], "6.10",
         &[END, PRED, Part::Text("emit"), Part::Text("restart")],
         |_| Op::Group(Group::Emit { vertex: true, restart: true })).only(G),

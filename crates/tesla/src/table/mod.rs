@@ -1,4 +1,4 @@
-//! The table of the instruction set: the rows of each form, and the helpers that define rows.
+//! The table of the instruction set: the rows of each form, and the macros that define rows.
 //!
 //! Sources: the tables of the machine's description (Appendices A to D), checked against compiled programs.
 
@@ -26,14 +26,14 @@ pub use crate::parts::here;
 /// A row of this machine.
 pub type Row = row::Row<Draft>;
 
-/// The bits by which rows are indexed: opcode, form, second opcode, and the bits that distinguish long from immediate
-/// forms.
+/// The table indexes rows by these bits: opcode, form, second opcode, and the bits that distinguish long forms from
+/// immediate forms.
 const KEY: &[Bits] = &[at(28, 4), at(0, 2), at(61, 3), at(32, 2)];
 
 /// All rows, with an index for decoding.
 ///
 /// Immediate forms come before long forms. In an immediate form, the lowest bits of the second word are 3. Rows of long
-/// forms also match words with these bits, and the decoder takes the first row that matches.
+/// forms also match such words. The decoder takes the first row that matches.
 pub static TABLE: LazyLock<Table<Draft>> = LazyLock::new(|| {
     Table::new(&[short::SHORT_ROWS, immediate::IMMEDIATE_ROWS, long::LONG_ROWS, control::CONTROL_ROWS], KEY)
 });
@@ -46,7 +46,7 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
 type Meaning = fn(&Draft) -> Op;
 
 /// Defines a function that creates rows of a form. The arguments are the type of the row's bits, whether the form has
-/// two words, the default bits, and a conversion of the bits to 64 bits.
+/// two words, the default bits, and a closure. The closure converts the bits to 64 bits.
 macro_rules! form {
     ($(#[$doc:meta])* $name:ident, $Bits:ty, $long:literal, $default:expr, |$bits:ident| $joined:expr) => {
         $(#[$doc])*
@@ -70,7 +70,7 @@ macro_rules! form {
 }
 
 form! {
-    /// Creates a row of one word from the fixed bits of the word and the mask of these bits.
+    /// Creates a row of one word. The arguments are the fixed bits of the word and the mask of the fixed bits.
     short, u32, false, 0, |bits| bits as u64
 }
 form! {

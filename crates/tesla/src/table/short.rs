@@ -1,8 +1,8 @@
 //! Rows of one-word instructions. (2.1, Appendix A)
 //!
-//! A row consists of its name, the start of its assembly text, the fixed bits of the instruction, the mask of the fixed
-//! bits, the section that describes the instruction, the parts of the assembly text, and the meaning of the
-//! instruction. Rows are in the order of the machine's description.
+//! A row has seven parts, in this order: the name, the start of the assembly text, the fixed bits of the instruction,
+//! the mask of the fixed bits, the section that describes the instruction, the parts of the assembly text, and the
+//! meaning. Rows are in the order of the machine's description.
 
 use reconverge_isa::row::Part;
 
@@ -104,7 +104,7 @@ pub(super) static SHORT_ROWS: &[Row] = &[
         &[SHORT, Part::Text("texfetch"), tex_live::<8>(), STDST, TEX, SAMP, STSRC],
         |d| tex(d, TexOp::Fetch, false)),
 
-    // Others (6.10)
+    // Further instructions (6.10)
     short("s.trap", "trap", 0x9000_0002, 0xf000_0003, "6.10",
         &[SHORT, Part::Text("trap")],
         |_| Op::Control(Control::Trap)),

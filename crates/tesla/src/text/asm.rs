@@ -20,11 +20,12 @@ pub struct Assembled {
     pub chip: Chip,
     /// The program type of the first program.
     pub stage: Stage,
-    /// The name of the chip, in the spelling of the text. `None` unless the text states the same chip for all programs.
+    /// The name of the chip, in the spelling of the text. The field is `None` if the text does not state a chip, or
+    /// states different chips for different programs.
     pub chip_name: Option<String>,
     /// Modules, from `.module` and the directives after `.module`.
     pub modules: Vec<Module>,
-    /// A program for each `.kernel`. If the text has no `.kernel`, the list has one program without a name.
+    /// A program for each `.kernel`. If the text has no `.kernel`, the list has a single program without a name.
     pub programs: Vec<Program>,
     /// For each program, the address and the position in the text of each instruction, in the order of the text.
     pub lines: Vec<Vec<(u32, usize)>>,
@@ -303,8 +304,8 @@ impl<'a> Assembler<'a> {
         Err(error)
     }
 
-    /// Warns if the immediate of a float operation is a decimal integer, because the bits of such an integer are a
-    /// float near 0.
+    /// Warns if the immediate of a float operation is a decimal integer. The bits of such an integer represent a float
+    /// near 0.
     #[cold]
     fn integer_in_floats(&mut self, offset: usize, line: &str) {
         let is_integer = |word: &&str| *word != "0" && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -318,8 +319,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Adds a hint to an error if the line would be valid for another chip or program type, or in another form. A line
-    /// with a number out of range gets no hint, because such a line is never valid.
+    /// Adds a hint to the error of a line if the line would be valid for another chip, for another program type, or in
+    /// another form. If a number in the line is out of range, the line is never valid, and the error gets no hint.
     #[cold]
     fn refer_elsewhere(&mut self, line: &str, error: &mut Diagnostic) {
         if error.help.is_some()
@@ -330,8 +331,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Returns a hint if an invalid line would be valid on other chips or in other program types. Also returns a hint
-    /// if the line would be valid without parts that a form with an immediate cannot have.
+    /// Returns a hint if an invalid line would be valid on other chips or in other program types. Some parts cannot
+    /// occur in an immediate form. If the line would be valid without these parts, the function also returns a hint.
     #[cold]
     fn elsewhere(&mut self, line: &str) -> Option<String> {
         let reads =
@@ -557,8 +558,8 @@ impl<'a> Assembler<'a> {
                 self.errors.push(Diagnostic::error(span, message).help(suggest(name, all())));
             }
             Some(value) => {
-                // A repeated directive is allowed if its value is the same as before, so that listings can be
-                // concatenated.
+                // A directive may occur again with the value of its first occurrence, so that users can concatenate
+                // listings.
                 if set(self, value) && begun {
                     self.error(span, format!("the {what} must be stated before the first instruction"));
                 }
@@ -567,14 +568,14 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Returns whether the current program has no instruction yet, so that a directive can still change its
-    /// settings.
+    /// Returns whether the current program has no instruction yet. A directive can still change the settings of such a
+    /// program.
     fn is_new(&mut self) -> bool {
         self.in_module || self.program().words.is_empty()
     }
 
     /// Reports content between `.module` and `.kernel` that is only valid in a program. Begins a program, so that the
-    /// following lines are read as part of this program.
+    /// assembler reads the following lines as part of this program.
     fn belongs_to_a_program(&mut self, span: Span, what: &str) {
         let message = format!("{what} belongs to a program");
         self.errors.push(Diagnostic::error(span, message).help("put `.kernel NAME` in front of it"));
@@ -722,7 +723,7 @@ impl<'a> Assembler<'a> {
         bytes
     }
 
-    /// Reads the position of a parameter, `s[0x10]`, or the offset of the parameter in the parameter area.
+    /// Reads the position of a parameter as an address, `s[0x10]`, or as an offset in the parameter area.
     fn param_offset(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
         let start = cursor.offset();
         if !cursor.eat("s[") {
@@ -782,7 +783,7 @@ fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
 }
 
 /// Returns the line without predicate, exit, join and flags output. A form with an immediate cannot have these parts.
-/// Returns `None` if the line has none of these parts.
+/// Returns `None` if the line has none of these four parts.
 fn without_long_parts(line: &str) -> Option<String> {
     let mut rest = line.trim_start();
     let mut plain = String::new();
@@ -815,7 +816,7 @@ fn moved(span: Span, by: usize) -> Span {
     Span::new(span.start + by, span.end + by)
 }
 
-/// Splits off a label at the start of a line. Returns the label and the text after the label's colon.
+/// Splits a label from the start of a line. Returns the label and the text after the label's colon.
 #[inline(always)]
 fn label(line: &str) -> Option<(&str, &str)> {
     let bytes = line.as_bytes();

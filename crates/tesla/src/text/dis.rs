@@ -16,11 +16,10 @@ use super::state::{push_name, push_program};
 /// The layout of a listing. The assembler reads every layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// Whether to print the address before each instruction, `/*0010*/`, and the words of the instruction as a comment
-    /// after the instruction.
+    /// Whether to print the address before each instruction, `/*0010*/`, and the words of the instruction after the
+    /// instruction, as a comment.
     pub hex: bool,
-    /// Whether to indent the code from a `joinat` or `breakaddr` to the target of this instruction, and to add comments
-    /// to loops.
+    /// Whether to indent the code from a `joinat` or `breakaddr` to its target, and to comment loops.
     pub structure: bool,
     /// Whether to print labels for the targets of branches. Otherwise, targets are numbers.
     pub labels: bool,
@@ -35,8 +34,8 @@ impl Default for Listing {
 
 /// Prints words as text from which [`assemble`](super::assemble) produces the same words.
 ///
-/// `base` is the byte address of the first word in the code window. If words are not an instruction of this chip and
-/// stage, these words are printed as `.word`, with the reason as a comment.
+/// `base` is the byte address of the first word in the code window. Words that are not an instruction of this chip and
+/// stage are printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
     print_words(Disassembler { words, base, chip, stage, listing, notes: None }, &mut out, &mut Vec::new());
@@ -63,7 +62,8 @@ fn print_words(disassembler: Disassembler<'_>, out: &mut String, marks: &mut Vec
     disassembler.print(out, marks);
 }
 
-/// Prints a program, with the contents of its container as directives: name, constants, registers, memory.
+/// Prints a program. The contents of the program's container are printed as directives: name, constants, registers,
+/// memory.
 pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing: Listing) -> String {
     disassemble_marked(program, (chip.name(), chip), stage, listing, None, &mut Vec::new())
 }
@@ -238,7 +238,7 @@ impl Labels for Places<'_> {
     }
 }
 
-/// Prints a label such as `L110`.
+/// Prints the label of an address, such as `L110`.
 fn push_label(address: u32, out: &mut String) {
     let start = out.len();
     push_hex(address, out);

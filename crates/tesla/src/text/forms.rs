@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every mnemonic has forms, and the example of each form assembles for some chip and stage.
+    /// Every mnemonic has forms. The example of each form assembles for some chip and stage.
     #[test]
     fn every_example_assembles() {
         let mut rows = 0;

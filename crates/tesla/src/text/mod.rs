@@ -1,8 +1,8 @@
 //! Text of Tesla programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words, and [`assemble`] returns the same words. If an instruction has several encodings,
-//! its text shows the encoding (`short`). Bits that no other part of the text determines are printed at the end (`bits
-//! 0x... 0x...`), so nothing is lost. docs/tesla-syntax.md describes the text.
+//! [`disassemble`] prints any words, and [`assemble`] returns the same words. If several encodings represent an
+//! instruction, the text contains the encoding (`short`). If some bits do not follow from any other part of the text,
+//! the function prints these bits at the end (`bits 0x... 0x...`). So no bits are lost.
 //!
 //! ```
 //! use reconverge_tesla::inst::{Chip, Stage};

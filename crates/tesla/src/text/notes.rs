@@ -80,8 +80,8 @@ impl<'a> Notes<'a> {
     }
 
     /// Returns the index of the first word at which `$r0` may have been written. In most cases, the result is the word
-    /// after the start of the first instruction that writes `$r0`. If a later instruction jumps back to an earlier
-    /// word, the result is the target of that jump.
+    /// after the start of the first instruction that writes `$r0`. If a later instruction jumps back to a word before
+    /// this word, the result is the target of the jump.
     fn first_r0_write(&self) -> usize {
         if self.stage != Stage::Compute {
             return 0;
@@ -241,7 +241,7 @@ fn value_text(value: u32, access: Access, floats: bool) -> String {
 fn number(value: u32, floats: bool) -> Option<String> {
     let float = f32::from_bits(value);
     let magnitude = float.abs();
-    // If a word is only assumed to be a float, the magnitude of this float must be plausible.
+    // If the type of a word is only assumed to be float, the magnitude of the float must be plausible.
     let plausible = (1e-9..1e12).contains(&magnitude);
     if floats || plausible && value >> 16 != 0xffff {
         let mut text = format!("{float:?}");

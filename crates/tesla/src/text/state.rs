@@ -7,7 +7,7 @@ use reconverge_isa::read::{push_decimal, push_hex, push_word};
 use super::notes::{About, push_comment};
 use super::written::PARAMETERS;
 
-/// Prints a module: `.module` and its directives.
+/// Prints a module: the line `.module` and the directives of the module.
 pub(super) fn push_module(module: &Module, chip: Option<&str>, out: &mut String) {
     out.push_str(".module");
     if let Some(name) = &module.name {
@@ -50,7 +50,7 @@ pub(super) fn push_module(module: &Module, chip: Option<&str>, out: &mut String)
     push_constants(&module.constants, out);
 }
 
-/// Prints a program without its code: name, registers, memory, parameters, constants.
+/// Prints the directives of a program, and not its code: name, registers, memory, parameters, constants.
 pub(super) fn push_program(program: &Program, about: Option<&About<'_>>, out: &mut String) {
     let resources = &program.resources;
     for (directive, value) in [
@@ -129,7 +129,7 @@ fn push_constants(blocks: &[ConstantBlock], out: &mut String) {
         push_decimal(block.bank, out);
         out.push(' ');
         push_hex(block.offset, out);
-        // The words of a small block are printed on the same line as the directive.
+        // If a block is small, its words are printed on the line of the directive.
         if block.bytes.len() <= 16 {
             push_bytes(&block.bytes, out);
             out.push('\n');
@@ -152,7 +152,7 @@ fn push_data(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// Prints ` 0x12345678 0x00000000 bytes 0x12`: whole words, then single bytes.
+/// Prints bytes as ` 0x12345678 0x00000000 bytes 0x12`: first the whole words, then the remaining bytes.
 fn push_bytes(bytes: &[u8], out: &mut String) {
     let (words, rest) = bytes.as_chunks::<4>();
     for word in words {
@@ -168,8 +168,8 @@ fn push_bytes(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// Prints a name in a form that the assembler reads. A name is quoted if it is not a single word, or if it could begin
-/// a comment.
+/// Prints a name in a form that the assembler reads. A name is quoted if it is not a single word, or if its start could
+/// begin a comment.
 pub(super) fn push_name(name: &str, out: &mut String) {
     let plain =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b";\"/\\".contains(&byte));

@@ -1,8 +1,9 @@
-//! Converts notation that people use but listings do not contain: commas, floats, negative numbers, names of parameters
-//! and built-in variables.
+//! Converts notation that people write, but listings do not contain. Examples are commas, floats, negative numbers,
+//! names of parameters and built-in variables.
 //!
-//! If no row of the instruction table can read a line, the line is converted to the form of listings and read again. A
-//! line that is already in the form of listings is not converted. So reading such a line takes no extra time.
+//! If no row of the instruction table matches a line, this code converts the line to the form of listings. The
+//! assembler then reads the converted line. A line that is already in the form of listings is not converted. So this
+//! code takes no time for a line in the form of listings.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
@@ -22,8 +23,8 @@ pub(super) struct Names<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) text: String,
-    /// The pieces of the text, in ascending order. Each entry has the start of the piece in the text, and the span of
-    /// the original line that the piece replaces.
+    /// The pieces of the text, in ascending order. Each entry has the start of a piece in the text, and a span of the
+    /// original line. The piece replaces this span.
     pieces: Vec<(usize, Span)>,
 }
 
@@ -68,11 +69,11 @@ impl Written {
 enum Type {
     /// The text contains `f32`.
     Float,
-    /// 32 bits without a type: floats and integers are both valid.
+    /// 32 bits without a type. Floats and integers are both valid.
     Bits32,
     /// The text contains a 16-bit type.
     Bits16,
-    /// Other instructions: only integers are valid.
+    /// The instruction has any other type: only integers are valid.
     Integer,
 }
 
@@ -89,8 +90,8 @@ fn type_of(line: &str) -> Type {
     }
 }
 
-/// Reads a number as 32 bits. The number is an integer with or without a sign, or a float with a point or an exponent
-/// and an optional suffix `f`.
+/// Reads a number as 32 bits. The number is an integer with an optional sign, or a float. A float has a point or an
+/// exponent, and an optional suffix `f`.
 pub(super) fn bits_of(text: &str) -> Option<u32> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -109,8 +110,8 @@ pub(super) fn bits_of(text: &str) -> Option<u32> {
     float.is_finite().then(|| float.to_bits() | u32::from(negative) << 31)
 }
 
-/// The types that the assembler inserts before a built-in variable if the text omits the types. An entry has no type,
-/// the type of the access, or the type of the operand and the type of the access. The text before the variable
+/// The types that the assembler inserts before a built-in variable if the text omits the types. An entry is empty, has
+/// the type of the access, or has the type of the operand before the type of the access. The text before the variable
 /// determines which entry is right.
 pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 
@@ -185,7 +186,7 @@ pub(super) fn written(
     Ok(changed.then_some(out))
 }
 
-/// Rejects `exit` and `join` after a predicate. These modifiers are not predicated, and must be before the predicate.
+/// Rejects `exit` and `join` after a predicate. `exit` and `join` are not predicated, and must be before the predicate.
 /// (9.2, 2.2)
 fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
     let start = line.len() - line.trim_start().len();
@@ -221,8 +222,8 @@ fn word(text: &str) -> usize {
     text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len())
 }
 
-/// Returns the length in bytes of the number at the start of a text, including its sign. Returns 0 if the text does not
-/// start with a number.
+/// Returns the length of the number at the start of a text, in bytes and including the sign. Returns 0 if the text does
+/// not start with a number.
 fn signed_len(text: &str) -> usize {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match number_len(digits) {

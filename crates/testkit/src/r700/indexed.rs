@@ -1,4 +1,4 @@
-//! Random groups with registers and constants relative to AR and aL, with MOVA* instructions between them.
+//! Random groups that use registers and constants relative to AR and aL. MOVA* instructions are between these groups.
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
@@ -83,8 +83,8 @@ pub fn source(random: &mut Random) -> String {
             source += " 0 x: MOVA_INT _.x, R8.x\n   y: MOVA_INT _.y, R8.y\n   w: MOVA_FLOOR _.w, R7.z\n";
         }
         for number in 1..2 + random.below(5) as usize {
-            // A group reads at most one register per component in each of three cycles. The operands of some generated
-            // groups exceed this limit, so such groups are generated again.
+            // A group reads at most one register per component in each of three cycles. Some generated groups would
+            // exceed this limit. The code replaces such groups by newly generated groups.
             let groups = std::iter::repeat_with(|| group(random, number));
             let fits = |group: &String| {
                 assemble(&format!("ALU: KCACHE0(CB0:{window})\n{group}"), Chip::RV770).is_ok()

@@ -87,7 +87,8 @@ fn export(random: &mut Random) -> String {
     )
 }
 
-/// Returns a loop of up to four fetches and exports, some of them in a conditional. Further exports follow the loop.
+/// Returns a loop of up to four fetches and exports. A conditional contains some of the fetches and exports. Further
+/// exports follow the loop.
 pub fn source(random: &mut Random) -> String {
     let mut source = "LOOP_START: ADDR(@out) CF_CONST(0)\n@body:\n".to_owned();
     for _ in 0..1 + random.below(4) {

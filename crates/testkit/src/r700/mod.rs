@@ -43,7 +43,7 @@ fn source(random: &mut Random) -> (u16, u8) {
 const ACROSS: [Op2; 4] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4, Op2::CUBE];
 
 /// Returns the first word of an instruction. With a probability of 1 / `predicated`, PRED_SEL makes the instruction run
-/// only for a predicate of 0. With the same probability, PRED_SEL makes the instruction run only for a predicate of 1.
+/// only for a predicate of 0. With an equal probability, PRED_SEL makes the instruction run only for a predicate of 1.
 fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last: bool) -> AluDword0 {
     let [(src0_sel, src0_chan), (src1_sel, src1_chan), _] = sources;
     AluDword0 {
@@ -72,8 +72,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     let low = AluDword0 { src0_rel: relative && sources[0].0 < 128, ..operands(random, sources, 8, last) };
     let dst_gpr = random.below(4) as u8;
     let clamp = random.once_in(6);
-    // Opcodes that need several slots. In most cases, the other slots of the group have different opcodes, and strict
-    // mode rejects the group. So these opcodes are generated rarely.
+    // Opcodes that need several slots. In most cases, the group has different opcodes in the remaining slots, and
+    // strict mode rejects the group. So this code rarely generates such opcodes.
     let any = random.once_in(12);
     if across.is_none() && random.once_in(4) {
         let codes: Vec<Op3> =
@@ -114,8 +114,9 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     [low.pack(), high.pack()]
 }
 
-/// Returns the words of some slots. Most words are from instructions of a random program. In some of these words, a few
-/// bits are changed. A few words are arbitrary. If all words were arbitrary, hardly any group would run.
+/// Returns the words of some slots. Most words are from instructions of a random program. In some words from
+/// instructions, this function changes a few bits. A few words are arbitrary. If all words were arbitrary, hardly any
+/// group would run.
 pub fn any_slots(random: &mut Random) -> Vec<u32> {
     let (changed, any) = random.one_of(&[(2, 8), (8, 32), (32, 128)]);
     let (mut slots, mut chan) = (Vec::new(), 0);
@@ -157,8 +158,7 @@ pub fn program(random: &mut Random) -> Program {
 /// registers.
 pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     let form = [8, 8, 9, 10][random.below(4) as usize];
-    // The program consists of a push, the clause and four exports. Some forms of the clause pop the entry that the push
-    // has added.
+    // The program consists of a push, the clause and four exports. Some forms of the clause pop the entry of the push.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
         // The instruction is an EXPORT. For the last register, the instruction is an EXPORT_DONE with END_OF_PROGRAM.
@@ -286,7 +286,7 @@ fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32
     slots
 }
 
-/// Returns a program with a conditional and exports at the end. In some cases, the conditional is inside a loop that
+/// Returns a program with a conditional and exports at the end. In some programs, the conditional is inside a loop that
 /// lanes leave. The clauses do not compute transcendental functions.
 pub fn conditional(random: &mut Random) -> Program {
     let looped = random.once_in(2);
@@ -304,7 +304,7 @@ pub fn conditional(random: &mut Random) -> Program {
         clauses.len() as u32 - 1
     };
     // Word 0 contains the address. Word 1 contains CF_INST, POP_COUNT and BARRIER. Until the addresses of the clauses
-    // are known, the address field of a clause instruction contains the number of the clause.
+    // are known, the address field of a clause instruction contains the clause's number.
     let cf = |address: u32, inst: u32, pops: u32| [address, 1 << 31 | inst << 23 | pops];
     let alu = |number: u32, form: u32| [number, 1 << 31 | form << 26];
     const LOOP_END: u32 = 5;
@@ -333,7 +333,7 @@ pub fn conditional(random: &mut Random) -> Program {
         words[jump] = cf(words.len() as u32 + 1, JUMP, 1);
         words.push(cf(0, POP, 1));
     } else {
-        // The POP runs on both paths of the conditional.
+        // Both paths of the conditional execute the POP.
         words[jump][0] = words.len() as u32;
         words.push(cf(0, POP, 1));
     }

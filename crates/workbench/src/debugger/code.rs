@@ -23,7 +23,7 @@ impl Debugger {
     }
 
     /// Returns an address with its label in the user's source, for example `0x78 (next)`. If the address does not have
-    /// a label, returns the address with its line number, for example `0x50 (:20)`.
+    /// a label, returns the address with its source line number, for example `0x50 (:20)`.
     pub fn named(&self, address: u32) -> String {
         let name = self.source.as_ref().and_then(|source| {
             let label = source.label_of(address).map(str::to_owned);
@@ -33,8 +33,8 @@ impl Debugger {
     }
 }
 
-/// Returns the lines of a listing with the labels of a source. If the source and the listing have labels at the same
-/// address, the source's labels replace the listing's labels.
+/// Returns the lines of a listing with the labels of a source. If the source has a label at an address, the source's
+/// label replaces the listing's label at this address.
 pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line> {
     let own = |line: &Line| {
         let label = source.label_of(line.address?)?;
@@ -53,7 +53,7 @@ pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line>
 }
 
 /// Replaces words of the text, and returns the new text. If `renamed` returns a new word for a word of the text, the
-/// new word replaces this word. A word consists of letters, digits and `_`.
+/// new word replaces the old word. A word consists of letters, digits and `_`.
 fn with_words<'a>(text: &str, renamed: impl Fn(&str) -> Option<&'a str>) -> String {
     let belongs = |letter: char| letter.is_alphanumeric() || letter == '_';
     let (mut out, mut rest) = (String::new(), text);

@@ -25,10 +25,12 @@ use crate::faults::{Kind, Word};
 /// The types of the entries on Tesla's token stack. In flow state, types are numbered from 1 in this order.
 const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON", "JOINAT"];
 
-/// Names of R500's predicate bits. These bits are the four channels of the predicate register, and the ALU result.
+/// Names of R500's predicate bits. The predicate bits are the four channels of the predicate register, and the bit of
+/// the ALU result.
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
-/// Names of flow state. If the command `set` changes flow state, its first argument is one of these names.
+/// Names of flow state. The first argument of the command `set` can be one of these names. The command then changes
+/// flow state.
 pub(super) const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
 
 /// Returns all words that can occur in a change of flow state, for completion.
@@ -47,8 +49,8 @@ pub(super) fn meant(word: &str) -> Option<&'static str> {
     closest(word, NAMES)
 }
 
-/// Returns R500's branch counters as text. Each line has a counter value and the lanes whose counter has this value.
-/// The smallest value comes first, because the smallest value belongs to the innermost branch.
+/// Returns R500's branch counters as text. Each line has a counter value, and the lanes with this counter value. The
+/// smallest value comes first, because the smallest value belongs to the innermost branch.
 pub(super) fn branch_counters(debugger: &Debugger) -> String {
     if debugger.stepping().current() != Some(debugger.group()) {
         return String::new();

@@ -1,10 +1,10 @@
 //! Formulas over the state of a group. Examples are `$r3@5 + 1`, `temp0.x@3 * 2` and `g[0x10] == 7 && $r1 > 2`.
 //!
-//! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. If each lane has its
-//! own instance of a memory space, the name of this space refers to the instance of this lane. Registers of R500 are
-//! floats. On R700 and Tesla, the other operand of an operation determines the type of a register. If the other operand
-//! is a float (`1.5`), the register is a float. If the other operand is negative (`-1`), the register is a signed
-//! integer. In all other cases, the register is an unsigned integer.
+//! A formula is evaluated for one lane. A register without `@LANE` is the register of this lane. If each lane has a
+//! separate instance of a memory space, the name of the space refers to the instance of this lane. Registers of R500
+//! are floats. On R700 and Tesla, the operand on the opposite side of the operator determines the type of a register.
+//! If this operand is a float (`1.5`), the register is a float. If this operand is negative (`-1`), the register is a
+//! signed integer. In all other cases, the register is an unsigned integer.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ enum Tree {
     /// A register. The lane is present if the formula names a lane. The flag is set if registers of the machine are
     /// floats.
     Register(Register, Option<Lane>, bool),
-    /// A 32-bit word of a memory space. `private` is set if each lane has its own memory. `lane` is present if the
+    /// A 32-bit word of a memory space. `private` is set if each lane has a separate memory. `lane` is present if the
     /// formula names a lane.
     Memory {
         space: &'static str,
@@ -42,8 +42,8 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// A binary operator. The parser takes the first operator in this list that matches the text. So if an operator is
-    /// a prefix of a longer operator, the longer operator comes first in this list.
+    /// A binary operator. The parser takes the first operator in this list that matches the text. So a longer operator
+    /// is in the list before any operator that is a prefix of the longer operator.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -67,8 +67,8 @@ reconverge_isa::choices! {
 }
 
 impl Operator {
-    /// Returns the precedence. Operators with higher values bind tighter. The order of precedence is the order in C
-    /// with one exception: bit operators bind tighter than comparisons.
+    /// Returns the precedence. Operators with higher values bind tighter. The order of precedence is the order in C,
+    /// except that bit operators bind tighter than comparisons.
     const fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -169,8 +169,8 @@ pub(super) struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// Returns the lanes for which a formula without a lane is evaluated. These lanes are the active lanes, or all
-    /// lanes if the group has ended.
+    /// Returns the lanes for which a formula without a lane is evaluated. The returned lanes are the active lanes, or
+    /// all lanes if the group has ended.
     fn lanes(&self) -> Mask {
         match (self.stepping.issue(self.group), self.stepping.state(self.group)) {
             (Some(issue), _) => issue.mask,
@@ -184,8 +184,8 @@ impl Formula {
     /// Parses a formula. The launch determines the names of registers and memory spaces, and the number of lanes.
     ///
     /// # Errors
-    /// Returns an error if the text is not a formula or is too long. Also returns an error if the text names a
-    /// register, lane or space that does not exist.
+    /// Returns an error if the text is not a formula or is too long. Also returns an error if the text contains the
+    /// name of a register, lane or space that does not exist.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<Formula, String> {
         if text.trim().is_empty() {
             return Err("a formula is missing".to_owned());
@@ -219,7 +219,7 @@ impl Formula {
         }
     }
 
-    /// If the formula is a single word of memory, returns the memory space, the lane and the address of the word. If
+    /// If the formula is a single word of memory, returns the memory space, the lane and the address of this word. If
     /// the formula does not name a lane, the function returns `lane` as the lane.
     pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
         let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
@@ -231,8 +231,8 @@ impl Formula {
     /// the formula is true. If the formula does not depend on the lane, returns `Some(None)` instead of this lane.
     ///
     /// # Errors
-    /// If the formula is true for an active lane, the function does not return an error. Otherwise, the function
-    /// returns an error if the evaluation of the formula fails for at least one active lane.
+    /// If the formula is true for an active lane, the function does not return an error. If the formula is true for no
+    /// active lane, and its evaluation fails for an active lane, the function returns an error.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -438,8 +438,8 @@ struct Parser<'a> {
     parts: usize,
 }
 
-/// Maximum number of operands and operators in a formula. Each operand or operator can add a level to the syntax tree,
-/// so this maximum also limits the depth of recursion.
+/// Maximum number of operands and operators in a formula. Each operand or operator can add a level to the syntax tree.
+/// The maximum therefore also limits the recursion depth.
 const MOST_PARTS: usize = 1000;
 
 /// Maximum nesting depth of parentheses and signs.

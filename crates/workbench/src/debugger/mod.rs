@@ -3,12 +3,12 @@
 //!
 //! [`Debugger`] runs the launch, [`command`] executes command lines, and [`stop`] decides when the launch stops. The
 //! terminal, scripts and the debug adapter use these modules. To go backward, the debugger restores an earlier snapshot
-//! and runs forward from the snapshot. A launch is deterministic, so running forward reproduces the state of any
-//! earlier step.
+//! and runs forward from the snapshot. A launch is deterministic, so this run reproduces the state of any step after
+//! the snapshot.
 //!
-//! `code.rs` formats instructions and addresses. [`formula`] evaluates formulas such as `$r3@5 + 1`, and [`log`]
-//! inserts the values of formulas into texts. [`flow`] applies manual changes to masks, stacks and counters. [`table`]
-//! prints lanes and registers as a table. [`UserSource`] has the lines and labels of the user's source.
+//! `code.rs` formats instructions and addresses. [`formula`] evaluates formulas such as `$r3@5 + 1`. [`log`] replaces
+//! the formulas in a text by the values of the formulas. [`flow`] applies manual changes to masks, stacks and counters.
+//! [`table`] prints lanes and registers as a table. [`UserSource`] has the lines and labels of the user's source.
 
 mod code;
 pub mod command;
@@ -77,7 +77,7 @@ pub enum Halt {
 }
 
 /// A manual change of state. The debugger stores the change with the step at which the user made the change. If the
-/// debugger goes back before that step and then forward again, the debugger repeats the change at that step.
+/// debugger goes back before this step and later reaches this step again, the debugger repeats the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A change of a register.
@@ -95,9 +95,9 @@ pub enum Change {
     Memory {
         /// The memory space.
         space: &'static str,
-        /// The group, if each group or lane has its own memory.
+        /// The group, if each group or lane has a separate memory.
         group: usize,
-        /// The lane, if each lane has its own memory.
+        /// The lane, if each lane has a separate memory.
         lane: Lane,
         /// Address of the first byte.
         address: u32,
@@ -133,7 +133,7 @@ pub struct Debugger {
     source: Option<UserSource>,
     /// For each group that has ended, the address of its last instruction.
     ended_at: BTreeMap<usize, u32>,
-    /// Texts that log stops have produced since the last call of [`Debugger::take_logs`].
+    /// Texts of log stops since the last call of [`Debugger::take_logs`].
     logs: Vec<String>,
     /// The stops that are set.
     pub stops: Stops,
@@ -158,7 +158,7 @@ pub struct Debugger {
 }
 
 impl Debugger {
-    /// Creates a debugger for a launch. The launch is in its state before the first instruction.
+    /// Creates a debugger for a launch. At first, the launch is in its state before the first instruction.
     ///
     /// # Errors
     /// Returns an error if the launch cannot be stepped, or if the program does not have a listing.
@@ -243,7 +243,7 @@ impl Debugger {
         Here { stepping: &self.stepping, step: self.position, group }
     }
 
-    /// Returns the texts that log stops have produced since the last call of this method.
+    /// Returns the texts of log stops since the last call of this method.
     pub fn take_logs(&mut self) -> Vec<String> {
         std::mem::take(&mut self.logs)
     }
@@ -338,7 +338,7 @@ impl Debugger {
 
     /// Returns the address of the instruction that a word names. The word is an address, a label of the source or the
     /// listing, or a source line. A source line has the form `:LINE` or `FILE:LINE`. If the source line does not
-    /// contain an instruction, the function uses the next source line that contains an instruction.
+    /// contain an instruction, the function uses the next line that contains an instruction.
     ///
     /// # Errors
     /// Returns an error if the word does not name an instruction.
@@ -405,7 +405,7 @@ impl Debugger {
     }
 
     /// Returns a hash of the current state. The hash covers the step, the memory, and the outputs that the launch has
-    /// written so far. The hash also covers the registers, flow state and stacks of all running groups.
+    /// already written. The hash also covers the registers, flow state and stacks of all running groups.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -462,7 +462,7 @@ impl Debugger {
         }
     }
 
-    /// Returns every register of the machine with its name: `R1.x`, `$r5`.
+    /// Returns all registers of the machine. Each register has its name: `R1.x`, `$r5`.
     pub fn register_names(&self) -> Vec<(String, Register)> {
         let mut names = Vec::new();
         for class in self.stepping.registers() {
@@ -511,8 +511,8 @@ impl Debugger {
         None
     }
 
-    /// If the group that runs next has no active lanes after a manual change, ends this group. No instruction runs, so
-    /// the step number does not change.
+    /// After a manual change, the group that runs next may have no active lanes. In this case, this function ends the
+    /// group. No instruction runs, so the step number does not change.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
         {
@@ -542,7 +542,7 @@ impl Debugger {
         Halt::Trap(text)
     }
 
-    /// Takes a snapshot if enough instructions have run since the last snapshot.
+    /// Takes a snapshot if the launch has executed enough instructions since the last snapshot.
     fn keep(&mut self) {
         let last = self.snapshots.last().map_or(0, |(position, _)| *position);
         if self.position < last + self.interval {
@@ -559,8 +559,8 @@ impl Debugger {
         }
     }
 
-    /// Executes at least one instruction. Then continues until `there` returns `true`, a stop is reached, or `budget`
-    /// instructions have run.
+    /// Executes at least one instruction. Then continues until `there` returns `true`, until a stop is reached, or
+    /// until `budget` instructions have run.
     pub fn run(&mut self, budget: u64, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
         for _ in 0..budget {
             if let Some(halt) = self.execute() {
@@ -592,13 +592,13 @@ impl Debugger {
         reason
     }
 
-    /// Selects the group that runs next. If the launch has ended, selects the group that ran last.
+    /// Selects the group that runs next. If the launch has ended, selects the group of the last instruction.
     fn follow_current(&mut self) {
         self.group = self.stepping.current().unwrap_or(self.last);
     }
 
-    /// Executes `count` instructions of the selected group. If another group runs before the selected group, the
-    /// debugger also executes the instructions of the other group.
+    /// Executes `count` instructions of the selected group. If a second group runs before the selected group, the
+    /// debugger also executes the instructions of the second group.
     pub fn step(&mut self, count: u64, budget: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
@@ -747,7 +747,7 @@ impl Debugger {
         self.change_again();
     }
 
-    /// Goes back to the most recent earlier step at which `there` returns `true` or the debugger reaches a stop.
+    /// Goes back to the most recent earlier step at which `there` returns `true` or a stop is reached.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
         // The replayed steps would produce the texts of log stops a second time. So the debugger drops the texts that
         // the replayed steps produce.
@@ -805,7 +805,7 @@ impl Debugger {
         let group = self.group;
         for _ in 0..count {
             // The debugger disables stops here. Otherwise, a stop could end the movement before the launch reaches the
-            // instruction to which the debugger goes back.
+            // target of the backward movement.
             let stops = std::mem::take(&mut self.stops);
             let halt = self.back_until(&mut |debugger| debugger.stepping.current() == Some(group));
             self.stops = stops;

@@ -180,8 +180,8 @@ const MOST_REPEATED: usize = 100;
 /// Shortens every text between backticks in a message.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // A part with an odd number is text between backticks, so this part quotes the user's text. If the user's text
-        // itself contains a backtick, a part with an even number may also quote the user's text. So the parts with even
+        // A part with an odd number is between backticks, so this part quotes the user's text. If the user's text
+        // contains a backtick, a part with an even number may also contain the user's text. So the parts with even
         // numbers also have a limit.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {

@@ -12,8 +12,8 @@ use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// A comparison of two values. The parser takes the first sign in this list that matches the text. So if a sign is
-    /// a prefix of a longer sign, the longer sign comes first in this list.
+    /// A comparison of two values. The parser takes the first sign in this list that matches the text. So a longer sign
+    /// is in the list before any sign that is a prefix of the longer sign.
     pub enum Relation {
         /// `==`
         Equal = "==",
@@ -69,7 +69,7 @@ pub enum Watched {
     Memory {
         /// The memory space.
         space: &'static str,
-        /// The lane, if each lane has its own memory.
+        /// The lane, if each lane has a separate memory.
         lane: Lane,
         /// Address of the first byte.
         address: u32,
@@ -118,8 +118,8 @@ pub enum Hits {
 }
 
 impl Hits {
-    /// Parses a restriction on hits. The text is a number such as `3`, a comparison such as `== 3` or `>= 3`, or `% 3`.
-    /// The text `% 3` stands for every third hit.
+    /// Parses a restriction on hits. The text is a number such as `3`, a comparison such as `== 3` or `>= 3`, or a
+    /// period such as `% 3`. The text `% 3` stands for every third hit.
     pub fn parse(text: &str) -> Option<Hits> {
         let text = text.trim();
         if let Some(every) = text.strip_prefix('%') {
@@ -147,10 +147,10 @@ impl Hits {
 pub struct Only {
     /// The stop takes effect only in this group.
     pub group: Option<usize>,
-    /// The stop takes effect only if this formula is true. A formula without a lane must be true for at least one
-    /// active lane.
+    /// The stop takes effect only if this formula is true. If the formula has no lane, the formula must be true for at
+    /// least one active lane.
     pub condition: Option<Formula>,
-    /// The stop takes effect only at these hits.
+    /// The stop takes effect only at hits with these numbers.
     pub hits: Option<Hits>,
     /// The debugger prints this text instead of stopping.
     pub log: Option<LogText>,
@@ -167,11 +167,12 @@ pub struct Stop {
     pub only: Only,
     /// The text of the command that set the stop.
     pub text: String,
-    /// Steps at which the stop was reached so far, including the steps whose hits [`Only::hits`] excludes. The number
-    /// of a hit follows from the stored steps. So when the launch is replayed, each hit gets the same number again.
+    /// Steps at which the stop was reached. The set includes steps whose hits [`Only::hits`] excludes. The number of a
+    /// hit follows from the stored steps. So if the debugger replays the launch, each hit gets its previous number
+    /// again.
     reached: BTreeSet<u64>,
-    /// First step at which the condition could not be evaluated. The debugger reports the failure only at this step,
-    /// not at later steps.
+    /// First step at which the condition could not be evaluated. The debugger reports the failure at this step, and
+    /// does not report failures at later steps.
     failed: Option<u64>,
 }
 
@@ -364,13 +365,13 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 }
 
 reconverge_isa::choices! {
-    /// A change of the set of lanes that run. Commands and the filters of debug clients use the names of these changes.
+    /// A change of the set of lanes that run. Commands and the filters of debug clients use the name of each change.
     pub enum FlowChange {
-        /// Lanes diverge. Some lanes run first, and the other lanes wait.
+        /// Lanes diverge. Some active lanes run first, and the remaining active lanes wait.
         Diverge = "diverge",
-        /// Waiting lanes resume. The lanes that ran before this change wait or have ended.
+        /// Waiting lanes resume. The lanes that ran before this event wait or have ended.
         Resume = "resume",
-        /// Waiting lanes resume, and continue together with the lanes that ran before this change.
+        /// Waiting lanes resume, and continue together with the lanes that ran before this event.
         Reconverge = "reconverge",
     }
 }

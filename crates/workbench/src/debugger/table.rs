@@ -1,4 +1,4 @@
-//! Prints a table with one line per lane and one column per register.
+//! Prints a table. The table has one line per lane and one column per register.
 
 use reconverge_isa::Isa;
 
@@ -76,8 +76,8 @@ pub struct TableRow {
     pub values: Vec<u32>,
 }
 
-/// Returns the registers of a group whose value is nonzero in at least one lane. If `zeros` is set, returns all
-/// registers of the group.
+/// Returns the registers that are nonzero in at least one lane of a group. If `zeros` is set, returns all registers of
+/// the group.
 pub fn rows(debugger: &Debugger, group: usize, zeros: bool) -> Vec<TableRow> {
     let stepping = debugger.stepping();
     let row = |(name, register): (String, Register)| {
@@ -87,7 +87,7 @@ pub fn rows(debugger: &Debugger, group: usize, zeros: bool) -> Vec<TableRow> {
     debugger.register_names().into_iter().filter_map(row).collect()
 }
 
-/// Formats registers as a table with one column per register and one line per lane.
+/// Formats registers as a table. The table has one column per register and one line per lane.
 pub fn text(debugger: &Debugger, rows: &[TableRow], notation: Notation) -> String {
     let lanes = rows.iter().map(|row| row.values.len()).max().unwrap_or(0);
     let column = |row: &TableRow| {

@@ -6,7 +6,7 @@ use reconverge_isa::graph::EdgeKind;
 
 use super::{Block, Drawing};
 
-/// Returns the line style of an edge. Each kind of edge has its own style. The label of an edge states the kind.
+/// Returns the line style of an edge. Each kind of edge has a different style. The label of an edge states the kind.
 const fn style(kind: EdgeKind) -> &'static str {
     match kind {
         EdgeKind::Next => "style=solid",

@@ -58,19 +58,20 @@ pub struct Row {
     pub reconverges: Option<&'static str>,
 }
 
-/// An edge from the end of one block to the start of another.
+/// An edge from the end of one block to the start of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Index of the source block.
     pub from: usize,
     /// Index of the target block.
     pub to: usize,
-    /// Kind of the edge, such as a jump or a call.
+    /// Kind of the edge, for example a jump or a call.
     pub kind: EdgeKind,
-    /// Number of lanes that took the edge. A lane takes the edge if the lane executes the last instruction of `from`
-    /// and then the first instruction of `to`. A waiting lane takes each edge of the shortest path from its last
-    /// instruction before the wait to its first instruction after the wait. So the sum over all edges into a block is
-    /// the number of lanes that execute or pass the block.
+    /// Number of lanes that took the edge. A lane takes the edge if the lane executes the last instruction of block
+    /// `from` and directly afterwards the first instruction of block `to`. For a lane that waits, the function finds
+    /// the shortest path from the last instruction before the wait to the first instruction after the wait. The lane
+    /// takes each edge of this path. So the sum over all edges into a block is the number of lanes that execute or pass
+    /// the block.
     pub lanes: Option<u64>,
 }
 
@@ -190,7 +191,7 @@ impl Drawing {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                // If several edges have the same source and target, the first of these edges gets all lanes that went
+                // If several edges have one source and one target in common, the first edge gets all lanes that went
                 // from the source to the target.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
@@ -254,15 +255,15 @@ impl Passages {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// Returns every pair of instructions that a lane executed consecutively, with the number of lanes that executed
-    /// this pair.
+    /// Returns every pair of instructions that a lane executed consecutively. Each pair has the number of lanes that
+    /// executed the pair.
     pub fn ways(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.ways.iter().map(|(way, lanes)| (*way, *lanes))
     }
 
     /// Attributes the counted lanes to the edges of a graph. If no edge connects the two instructions of a pair, the
     /// lane waited between the two instructions. The function then counts the lane on each edge of the shortest path
-    /// between the two instructions.
+    /// between these instructions.
     fn over(&self, graph: &Graph) -> Taken {
         let mut taken = Taken::default();
         for ((from, to), lanes) in self.ways() {
@@ -300,8 +301,8 @@ impl Taken {
     }
 }
 
-/// Returns the instructions on the shortest path from one instruction to another, including the first and the last
-/// instruction. Returns an empty list if no path exists.
+/// Returns the instructions on the shortest path from instruction `from` to instruction `to`, including both ends.
+/// Returns an empty list if no path exists.
 fn shortest(graph: &Graph, from: u32, to: u32) -> Vec<u32> {
     let mut before: HashMap<u32, u32> = HashMap::new();
     let mut queue = VecDeque::from([from]);

@@ -20,8 +20,8 @@ stride = 16
 values = "0..16384:f32"
 {textures}"#;
 
-/// A launch over pixels. R2 and R3 are numbers that differ in every lane, and R2.xy is the pixel's position as a
-/// texture coordinate. R4.x is 0 to 3, R4.y is twice R4.x, and R4.z is the lane's number.
+/// A launch over pixels. R2 and R3 contain different numbers in every lane. R2.xy is the pixel's position as a texture
+/// coordinate. R4.x is 0 to 3, R4.y is twice R4.x, and R4.z is the lane's number.
 static PIXELS: Frame = Frame {
     before: "
 .isa r700

@@ -6,9 +6,9 @@ use super::{Frame, Row};
 
 /// A launch of blocks of 256 threads. `$r0` is the index of the thread. `$r16` and `$r18` are floats that differ in
 /// every lane. `$r17` is a float that is equal in all lanes. Every fourth float in `$r19` is zero. `$r20` to `$r23` are
-/// addresses in global memory. `$r20` addresses contiguous words, `$r21` addresses one word for all lanes, `$r22`
-/// addresses words that are scattered over 64 KiB, and `$r23` addresses contiguous units of 16 bytes. `$a1` to `$a3`
-/// are offsets in shared memory. `$a1` addresses contiguous words, `$a2` addresses one word for all lanes, and `$a3`
+/// addresses in global memory. `$r20` addresses contiguous words. `$r21` addresses one word for all lanes. `$r22`
+/// addresses scattered words in a range of 64 KiB. `$r23` addresses contiguous units of 16 bytes. `$a1` to `$a3` are
+/// offsets in shared memory. `$a1` addresses contiguous words, `$a2` addresses one word for all lanes, and `$a3`
 /// addresses scattered words. `$c1` is true in odd lanes, `$c2` is true in all lanes, and `$c3` is true in no lane.
 static COMPUTE: Frame = Frame {
     before: "

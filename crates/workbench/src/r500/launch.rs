@@ -59,7 +59,8 @@ pub struct Launch {
     pub address_stack: Option<usize>,
     /// Maximum value of a branch counter. By default, the flow-control mode determines the value.
     pub branch_counter: Option<u8>,
-    /// The lanes that can prevent the jump of a BREAK. These are the lanes of the loop (`frame`), or all lanes (`all`).
+    /// The lanes that can prevent the jump of a BREAK. The value `frame` means the lanes of the loop, and the value
+    /// `all` means all lanes.
     pub inhibit_scope: Option<String>,
     /// Initial values of temporaries.
     #[serde(default)]
@@ -77,13 +78,13 @@ pub struct Launch {
     pub ctm: Option<CtmValues>,
 }
 
-/// Initial values of a temporary. The rasteriser writes such values before the program starts.
+/// Initial values of a temporary. The rasteriser writes initial values before the program starts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputValues {
     /// Number of the temporary.
     pub temp: u8,
-    /// One to four numbers for each lane, or one to four numbers that apply to all lanes.
+    /// One to four numbers for each lane, or one to four numbers for all lanes together.
     pub values: Values,
 }
 
@@ -101,7 +102,7 @@ pub struct ConstantValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CtmValues {
-    /// The two sizes of the domain, first along i and then along j.
+    /// The two sizes of the domain: the size along i, and then the size along j.
     pub domain: Vec<u32>,
     /// The first value of i and the first value of j.
     #[serde(default)]
@@ -123,7 +124,7 @@ pub struct CtmValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferValues {
-    /// Number of the buffer, 0 to 15 for an input and 0 to 3 for an output.
+    /// Number of the buffer: 0 to 15 for an input, and 0 to 3 for an output.
     pub number: u8,
     /// Element format: `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2` or `FLOAT32_4`.
     pub format: String,
@@ -352,8 +353,8 @@ impl Launch {
     }
 }
 
-/// Returns an error if the program fetches from a texture unit that does not have a texture. The function runs before
-/// the program starts.
+/// Returns an error if the program fetches from a texture unit without a texture. The function runs before the program
+/// starts.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst

@@ -1,7 +1,7 @@
 //! Implements the workbench's interface for ATI R500. This file converts programs to text, and text to programs.
 //! [`mod@launch`] runs launches.
 //!
-//! The vertex unit runs the programs of the stage `vertex`, and the fragment processor runs all other programs.
+//! The vertex unit runs programs of the stage `vertex`. The fragment processor runs all other programs.
 
 pub mod launch;
 mod stats;
@@ -100,7 +100,7 @@ impl Machine for R500 {
         back.state == program.state && back.constants == program.constants
     }
 
-    /// If the last words of the instruction are missing, the function uses 0 for these words.
+    /// If the last words of the instruction are missing, the function replaces the missing words by 0.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let vertex = target.stage == Some(Stage::Vertex);
         let (most, wanted) = match vertex {
@@ -150,7 +150,7 @@ impl Machine for R500 {
     }
 
     /// Programs of R500 do not have malformed parts, because the text can represent every word. If a field of an
-    /// instruction has an undefined value, the engine reports this value when the instruction executes.
+    /// instruction has an undefined value, the engine reports the value during the execution of the instruction.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }

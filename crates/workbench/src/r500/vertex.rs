@@ -22,13 +22,13 @@ use crate::request::{Request, by_lane};
 use crate::session::{EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
 use crate::values::Values;
 
-/// Initial values of an input register. The stream unit writes such values before the program starts.
+/// Initial values of an input register. The stream unit writes initial values before the program starts.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttributeValues {
     /// Number of the input register.
     pub number: u8,
-    /// One to four numbers for each vertex, or one to four numbers that apply to all vertices.
+    /// One to four numbers for each vertex, or one to four numbers for all vertices together.
     pub values: Values,
 }
 

@@ -47,8 +47,8 @@ pub struct Launch {
     pub dx10_clamp: Option<bool>,
     /// ALU_INST_PREFER_VECTOR (default: true).
     pub prefer_vector: Option<bool>,
-    /// Whether a vertex fetch can read a constant buffer (default: true). If this field is true and the fetched vertex
-    /// resource does not exist, the fetch reads the constant buffer with the same number.
+    /// Whether a vertex fetch can read a constant buffer (default: true). If the field is true, and the fetched vertex
+    /// resource does not exist, the fetch reads the constant buffer with the resource's number.
     pub constants_are_buffers: Option<bool>,
     /// SQ_BOOL_CONST: bit n is boolean constant n.
     pub booleans: Option<u32>,
@@ -63,8 +63,8 @@ pub struct Launch {
     /// SQ_VTX_SEMANTIC registers, starting with register 0.
     #[serde(default)]
     pub semantics: Vec<u8>,
-    /// The value 1 for each lane inside the primitive, and the value 0 for each lane outside the primitive (default:
-    /// all lanes are inside).
+    /// One value per lane: 1 for a lane inside the primitive, and 0 for a lane outside the primitive (default: all
+    /// lanes are inside).
     pub covered: Option<Values>,
     /// Initial contents of the scatter buffer.
     pub scatter: Option<Values>,
@@ -85,8 +85,8 @@ pub struct Launch {
     /// Vertex resources.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
-    /// Samplers. If this list is empty, each texture also defines a sampler. If this list is not empty, a texture
-    /// defines a sampler only if the texture states a field of a sampler.
+    /// Samplers. If this list is empty, each texture also defines a sampler. If the list is not empty, a texture
+    /// defines a sampler only if the texture sets a sampler field.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
 }
@@ -97,11 +97,12 @@ pub struct Launch {
 pub struct InputValues {
     /// Number of the register.
     pub gpr: u8,
-    /// One to four numbers for each lane, or one to four numbers that apply to all lanes.
+    /// One to four numbers for each lane, or one to four numbers for all lanes together.
     pub values: Values,
 }
 
-/// Contents of a constant buffer. A vertex fetch from the resource with the same number can also read this buffer.
+/// Contents of a constant buffer. A vertex fetch can also read this buffer if the fetched resource has the number of
+/// the buffer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantValues {
@@ -315,8 +316,8 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
 /// The bank number that a program's constants use for the constant file C[n]. Banks 0 to 15 are the constant buffers.
 pub(super) const CONSTANT_FILE: u32 = 16;
 
-/// Copies the constants that the program's file states to `resources`. These are loop constants, booleans and other
-/// constants.
+/// Copies the constants that the program's file states to `resources`. The copied constants are loop constants,
+/// booleans and the constants of the file's constant banks.
 fn stated_resources(program: &Program, resources: &mut Resources) -> Result<(), Error> {
     resources.booleans = program.state("SQ_BOOL_CONST").unwrap_or(0);
     for (number, constant) in resources.loop_constants.iter_mut().enumerate() {
@@ -496,7 +497,7 @@ pub struct Waves {
 
 impl Waves {
     /// In strict mode, returns an error if the program reads the constant file, but neither the source nor the launch
-    /// sets the constant file.
+    /// sets values in this file.
     fn has_constants(&self, options: &Options) -> Result<(), Error> {
         let environment = &self.launch.environment;
         if options.mode != Mode::Strict || !environment.resources.constant_file.is_empty() {
@@ -665,8 +666,8 @@ impl Inspect for WaveSteps {
         vec![space("scatter"), space("global")]
     }
 
-    /// Addresses are byte addresses. The bytes of the global registers are ordered first by register, then by
-    /// component, and then by lane.
+    /// Addresses are byte addresses. The bytes of the global registers are in the order of the registers. Within one
+    /// register, the bytes are ordered by component, and then by lane.
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let simd = self.run.wave().simd();
         let words: &[u32] = match space {

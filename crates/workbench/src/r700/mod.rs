@@ -61,8 +61,8 @@ impl Machine for R700 {
         Listing { text, marks: printed.marks }.checked()
     }
 
-    /// The text states the machine and the chip once. A `.program` line precedes each program, unless the text has a
-    /// single program without a name.
+    /// The text states the machine and the chip once. A `.program` line precedes each program. A single program without
+    /// a name has no `.program` line.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         let chip = target.r700();
         let name = target.chip_name().unwrap_or(chip.name).to_ascii_lowercase();
@@ -150,8 +150,8 @@ impl Machine for R700 {
     }
 
     /// If `text` is a fetch or an operation of an ALU group, the program contains a clause with `text`. The method
-    /// assembles `text` in each kind of clause. If all attempts fail, the method returns the errors of the attempt that
-    /// parsed most of `text`.
+    /// assembles `text` in each kind of clause. If all attempts fail, the method returns the errors of one attempt. No
+    /// other attempt parsed more of `text`.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
         const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
         let mut furthest: Option<Vec<Diagnostic>> = None;
@@ -175,13 +175,14 @@ impl Machine for R700 {
         Ok(code.faults().map(finding).collect())
     }
 
-    /// R600 and R700 share most encodings, so a program for one family usually decodes as a program for the other
-    /// family. Only malformed parts show which family the program is for.
+    /// R600 and R700 share most encodings. A program for one family therefore usually also decodes as a program for the
+    /// second family. Only malformed parts show which family the program is for.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Words that are not a program often decode as instructions. So the function accepts words as a program only if
-        // the words contain an export, have no malformed parts, and have no findings for a control-flow word.
+        // Words that are not a program often decode as instructions. So the function accepts words only under three
+        // conditions: the words contain an export, have no malformed parts, and have no findings for a control-flow
+        // word.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {
@@ -275,8 +276,7 @@ fn needs(chip: Chip, program: &Program) -> Needs {
     Needs { registers: Some(registers_needed(&code)), stack }
 }
 
-/// Returns warnings if a source declares fewer registers than its instructions need, or fewer stack entries than its
-/// instructions need.
+/// Returns warnings if a source declares fewer registers or fewer stack entries than its instructions need.
 fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     let declared = &program.resources;
     if declared.registers.is_none() && declared.stack.is_none() {
@@ -299,15 +299,15 @@ fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the span of the directive that starts at `at`, including its operands.
+/// Returns the span of the directive that starts at `at`. The span includes the operands of the directive.
 fn directive_at(source: &str, at: usize) -> Span {
     let line = source[at..].split(['\n', ';']).next().unwrap_or_default();
     Span::new(at, at + line.trim_end().len())
 }
 
 /// Returns the registers that have a value when the program starts. A vertex program has R0. A pixel program has the
-/// interpolated registers and the position. Returns `None` if the stage and the state registers do not determine these
-/// registers. (Mesa `r600d.h`, SPI_PS_IN_CONTROL_0)
+/// interpolated registers and the position. If the stage and the state registers do not determine the registers with a
+/// value, returns `None`. (Mesa `r600d.h`, SPI_PS_IN_CONTROL_0)
 fn inputs(stage: Option<Stage>, program: &Program) -> Option<Components> {
     match stage? {
         Stage::Vertex => Some(Components::NONE.with(0)),

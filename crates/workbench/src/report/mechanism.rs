@@ -1,6 +1,6 @@
-//! The flow state of a group as rows of the report page. Each row describes one item of flow state, such as a stack
-//! entry. A row has sets of lanes, such as the mask of the stack entry. One of these sets contains the lanes that the
-//! item keeps inactive.
+//! The flow state of a group as rows of the report page. Each row describes one item of flow state, for example a stack
+//! entry. A row has sets of lanes, for example the mask of a stack entry. One set of the row contains the lanes that
+//! the item keeps inactive.
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask, StackRow, Why};
@@ -17,7 +17,7 @@ pub(super) struct ReportRow {
     /// Sets of lanes that belong to the row, each with a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     masks: Vec<(&'static str, [u32; 2])>,
-    /// The lanes that the item of flow state keeps inactive. At most one row keeps a given lane inactive.
+    /// The lanes that the item of flow state keeps inactive. No lane is in the `holds` set of two rows.
     #[serde(skip_serializing_if = "is_empty")]
     holds: [u32; 2],
 }
@@ -72,8 +72,8 @@ fn holding(isa: Isa, why: Why, lane: Lane, stack: &[StackRow]) -> Option<usize> 
     let has = |row: &StackRow| row.mask.is_some_and(|mask| mask.has(lane));
     match (isa, why) {
         (Isa::R700, Why::Branch { depth }) => Some(depth as usize).filter(|depth| *depth < stack.len()),
-        // The innermost loop that the lane has entered keeps the lane inactive. An outer loop cannot be the reason,
-        // because a lane that has left an outer loop does not enter an inner loop.
+        // The innermost loop that the lane has entered keeps the lane inactive. An outer loop cannot be the reason. If
+        // a lane has left an outer loop, the lane does not enter an inner loop.
         (_, Why::Break | Why::Continue) => stack.iter().position(|row| is_loop(isa, row) && has(row)),
         (_, Why::Parked { pc }) => stack.iter().position(|row| row.pc == Some(pc) && has(row)),
         (_, Why::Active | Why::Branch { .. } | Why::Exited | Why::Uncovered) => None,
@@ -88,13 +88,13 @@ fn is_loop(isa: Isa, row: &StackRow) -> bool {
     }
 }
 
-/// Returns the lane sets of a stack entry. The first set is the mask of the entry. For a loop, the result also has two
-/// more sets: the lanes that have left the loop, and the lanes that wait for the next iteration.
+/// Returns the lane sets of a stack entry. The first set is the mask of the entry. For a loop, the result has two more
+/// sets. One set has the lanes that have left the loop. The last set has the lanes that wait for the next iteration.
 fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static str, [u32; 2])> {
     let of = |wanted: Why| with(whys, |why| why == wanted).0 & holds.0;
     let [own, broken, continued] = match isa {
         Isa::R500 => ["entered", "broken", "continued"],
-        // The manual's names of these sets are IX (inactive-break) and IC (inactive-continue).
+        // In the manual, the names of the last two sets are IX (inactive-break) and IC (inactive-continue).
         Isa::R700 => ["before", "break IX", "continue IC"],
         Isa::Tesla => ["lanes", "", ""],
     };
@@ -117,7 +117,7 @@ fn with(whys: &[Why], condition: impl Fn(Why) -> bool) -> Mask {
     lanes
 }
 
-/// Returns R500's branch counters as rows, one row per value. If a branch disabled a lane, the lane's counter is the
+/// Returns R500's branch counters as rows, one row per value. For a lane that a branch disabled, the counter is the
 /// number of branches that other lanes have opened inside this branch.
 fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     let mut values: Vec<u32> = whys
@@ -137,8 +137,8 @@ fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     values.into_iter().map(row).collect()
 }
 
-/// Returns a row with the lanes that a `break` disabled on Tesla. The mask of these lanes is not an entry of the token
-/// stack. The lanes wait for the BREAK token.
+/// Returns a row with the lanes that a `break` disabled on Tesla. The mask of the disabled lanes is not an entry of the
+/// token stack. The lanes wait for the BREAK token.
 fn broken_lanes(whys: &[Why]) -> Vec<ReportRow> {
     let lanes = with(whys, |why| why == Why::Break);
     let masks = vec![("", words(lanes))];

@@ -17,8 +17,8 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::session::{Register, RegisterClass, Stepping, Stride};
 
-/// The registers that occur in a program's text. A register is a word of letters and a number, such as `$r3`, `R1` or
-/// `temp[1]`.
+/// The registers that occur in a program's text. The name of a register is a word of letters with a number, such as
+/// `$r3`, `R1` or `temp[1]`.
 struct NamedRegisters(HashSet<String>);
 
 impl NamedRegisters {
@@ -67,7 +67,8 @@ impl<T: Eq + Hash + Clone> Numbers<T> {
     }
 }
 
-/// Returns the number of elements of `list` that these indices need. This number is the highest index plus one.
+/// Returns the number of elements of `list` up to the highest index in `numbers`. This number is the highest index plus
+/// one.
 fn used<T>(list: &[T], numbers: &[i32]) -> usize {
     numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
 }
@@ -130,8 +131,8 @@ pub(super) struct Recorder {
     whys: Numbers<Why>,
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
-    /// The registers of each group before the group's first step. The recorder stores these registers as writes at that
-    /// step.
+    /// The registers of each group before the group's first step. The recorder stores these registers as writes in the
+    /// first step of the group.
     initial: RegisterWrites,
     writes: RegisterWrites,
     registers_until: Option<usize>,
@@ -207,9 +208,9 @@ impl Recorder {
                 Event::Resume { .. } => events.push(3),
                 _ => {}
             });
-            // A group can change its active lanes without issuing an instruction, for example if a `join` continues
-            // with the other side of a branch. The events of such a change belong to the previous step of the group. So
-            // steps have the same numbers as in the commands `run`, `stats` and `trace`.
+            // A group can change its active lanes without issuing an instruction. For example, a `join` can switch to
+            // the other side of a branch. The recorder adds the events of this change to the previous step of the
+            // group. So the step numbers equal the step numbers of the commands `run`, `stats` and `trace`.
             if issued || result.is_err() {
                 self.last.insert(group, step);
             } else {
@@ -268,7 +269,7 @@ impl Recorder {
     /// Returns the report. The report has as much of the recorded data as the limit on the report's size allows.
     ///
     /// # Errors
-    /// Returns an error if the report exceeds the limit on its size even without any steps.
+    /// Returns an error if the report without steps already exceeds its size limit.
     pub(super) fn finish(self, report: Report, machine: &dyn Machine) -> Result<Report, Error> {
         let until = self.registers_until.unwrap_or(self.steps.len());
         let (mut steps, mut until) = (self.steps.len(), until);
@@ -278,8 +279,8 @@ impl Recorder {
             if bytes <= self.bounds.bytes {
                 return Ok(packed);
             }
-            // Multiplies the count by the ratio of the size limit to the report's size, and then by 0.9. The factor 0.9
-            // keeps the number of iterations small.
+            // Computes a smaller count. The function multiplies the count by the ratio of the size limit to the
+            // report's size, and then by 0.9. The factor 0.9 keeps the number of iterations small.
             let less = |count: usize| count * (self.bounds.bytes / 16) / (bytes / 16).max(1) / 10 * 9;
             if until > 0 {
                 until = if until < 64 { 0 } else { less(until) };
@@ -294,7 +295,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with the first `steps` steps. Only the first `until` of these steps have registers.
+    /// Returns the report with the first `steps` steps. Of these steps, only the first `until` steps have registers.
     fn packed(&self, report: Report, machine: &dyn Machine, steps: usize, until: usize) -> Report {
         let groups = self.stepping.groups();
         let mut notes = report.notes;
@@ -357,8 +358,8 @@ fn runs(numbers: &[i32]) -> Vec<usize> {
     runs
 }
 
-/// Compresses a column of numbers. The differences of consecutive numbers are encoded as zigzag varints, then
-/// compressed with zlib, and then encoded in base64.
+/// Compresses a column of numbers. The function encodes the differences of consecutive numbers as zigzag varints. It
+/// compresses the varints with zlib, and encodes the result in base64.
 fn pack(numbers: impl Iterator<Item = i32>) -> String {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
     let mut last = 0i32;

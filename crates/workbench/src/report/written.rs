@@ -1,5 +1,5 @@
-//! Finds the source text of each instruction. The text consists of the instruction's lines with their comments, and of
-//! the labels and comments before the instruction.
+//! Finds the source text of each instruction. The source text of an instruction has the lines of the instruction with
+//! their comments. The text also has the labels and comments before the instruction.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;

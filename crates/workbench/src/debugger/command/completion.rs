@@ -1,5 +1,5 @@
-//! Completes the last word of a command line. The table of commands states the arguments of each command. These
-//! arguments determine the texts that can complete the word.
+//! Completes the last word of a command line. The table of commands states the arguments of each command. The possible
+//! completions of the word depend on these arguments.
 
 use super::{COMMANDS, Command};
 use crate::debugger::{Debugger, flow};
@@ -8,8 +8,8 @@ use crate::debugger::{Debugger, flow};
 const MOST_COMPLETIONS: usize = 200;
 
 /// Returns the texts that complete the last word of a line. The first word of a line is completed as the name of a
-/// command. Later words are completed as arguments of this command. If the first word is not a command, the whole line
-/// is a formula.
+/// command. Each later word is completed as an argument of this command. If the first word is not a command, the whole
+/// line is a formula.
 pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     let word = last_word(line);
     let fits = |name: &str| name.starts_with(word);
@@ -44,7 +44,7 @@ pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
 }
 
 /// Returns the candidates for an argument of a command. `argument` is the argument's name in the table of commands. If
-/// this name is in lower case, the user must type the name itself.
+/// the argument's name is in lower case, the argument is the literal word of the name.
 fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
     let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let spaces =

@@ -18,12 +18,12 @@ pub(super) fn events(call: &mut Call<'_>) -> Done {
 }
 
 /// Finds the name of the memory that each event in a list accesses. The name depends on the last instruction that was
-/// issued before the event. If this instruction loads several operands from memory, the name also depends on the
-/// position of the load among the loads that the instruction performs for one lane.
+/// issued before the event. If the last instruction loads several operands from memory, the name also depends on the
+/// position of the load. The position counts the loads of one lane in this instruction.
 #[derive(Default)]
 struct MemoryNames {
     pc: u32,
-    /// For each load event since the last issue event, the lane of the load.
+    /// For each load event after the last issue event, the lane of the load.
     loads: Vec<Lane>,
 }
 

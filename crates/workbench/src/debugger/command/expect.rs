@@ -60,9 +60,9 @@ pub(super) fn expect(call: &mut Call<'_>) -> Done {
     fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
 }
 
-/// Returns whether one of `reasons` starts with the words `wanted`. Also returns `true` if these words come directly
-/// after a colon in one of `reasons`. Only whole words match. The function skips the words `it` or `it has` at the
-/// start of a reason.
+/// Returns whether one of `reasons` starts with the words `wanted`. Also returns `true` if the words `wanted` come
+/// directly after a colon in one of `reasons`. Only whole words match. The function skips the words `it` or `it has` at
+/// the start of a reason.
 fn is_said(wanted: &str, reasons: &[&str]) -> bool {
     let begins = |part: &str| {
         let rest = part.strip_prefix(wanted);

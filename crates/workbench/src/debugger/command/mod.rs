@@ -114,7 +114,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Executes a line. Empty lines and lines that begin with `#` have no effect.
 ///
 /// # Errors
-/// Returns an error if the line is not a command, or if the condition of an `expect` command does not hold.
+/// Returns an error if the line is not a command, or if the condition of an `expect` command is false.
 pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> {
     let line = line.split_once(" #").map_or(line, |(line, _)| line).trim();
     if line.is_empty() || line.starts_with('#') {

@@ -1,4 +1,4 @@
-//! Commands that run the launch forward, backward, or to a given step.
+//! Commands that run the launch forward, backward, or to step N.
 
 use super::call::{Call, Done, address};
 use super::position::BUDGET;

@@ -7,7 +7,7 @@ use crate::session::GroupState;
 /// Default maximum number of instructions that one command executes.
 pub const BUDGET: u64 = 100_000_000;
 
-/// Describes the reason why a movement ended, and then the next instruction.
+/// Describes why a movement ended, and then describes the next instruction.
 pub(super) fn describe(debugger: &Debugger, halt: &Halt) -> String {
     let what = match halt {
         Halt::There => String::new(),

@@ -43,7 +43,7 @@ impl std::fmt::Display for ProgramLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mark = |is: bool, mark: char| if is { mark } else { ' ' };
         match self.address {
-            // The display does not show marks for a label, or for a source line without an instruction.
+            // A label has no marks in the display. A source line without an instruction also has no marks.
             None if !self.is_next => f.write_str(&self.text),
             _ => write!(f, "{}{}{}", mark(self.is_next, '>'), mark(self.has_stop, '*'), self.text),
         }
@@ -95,8 +95,8 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     lines
 }
 
-/// Returns the part of the listing around an address. This part has up to `many` instructions before the address, and
-/// up to `many` instructions after the address. The part includes the labels of these instructions.
+/// Returns the part of the listing around an address. The printed part has up to `many` instructions before the
+/// address, and up to `many` instructions after the address. The part includes the labels of these instructions.
 fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let lines = program_lines(debugger);
     let instructions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].address.is_some()).collect();
@@ -105,7 +105,7 @@ fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let at = at.unwrap_or(0);
     let part = &instructions[at.saturating_sub(many)..instructions.len().min(at + many + 1)];
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return String::new() };
-    // If the line before the first instruction is a label, the listing also shows this label.
+    // If the line before the first instruction is a label, the listing also shows the label.
     let labelled = first.checked_sub(1).filter(|before| lines[*before].address.is_none());
     lines[labelled.unwrap_or(*first)..=*last].iter().map(|line| format!("{line}\n")).collect()
 }

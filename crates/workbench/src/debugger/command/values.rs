@@ -1,4 +1,4 @@
-//! Commands that print registers, memory and the values of formulas. Other commands of this file change registers,
+//! Commands that print registers, memory and the values of formulas. Commands of this file can also change registers,
 //! memory and flow state.
 
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! The arguments of a launch request. One table defines these arguments. The adapter parses requests with this table,
-//! and generates the JSON schema for editors from the same table.
+//! The arguments of a launch request. One table defines these arguments. The adapter parses requests with this table.
+//! The adapter also generates the JSON schema for editors from this table.
 
 use reconverge_isa::source::closest;
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ pub struct LaunchArgument {
     pub name: &'static str,
     /// Type of the argument's value.
     pub kind: ArgumentType,
-    /// The option of `run` with the same meaning, if one exists.
+    /// The option of `run` with the same meaning as the argument, if such an option exists.
     pub option: Option<&'static str>,
     /// The description in editors and in the documentation.
     pub help: &'static str,
@@ -107,9 +107,8 @@ pub const ARGUMENTS: [LaunchArgument; 18] = {
     ]
 };
 
-/// Attributes that only the editor uses, although the editor also sends the attributes in the launch request.
-/// Attributes whose names begin with `__` are also for the editor. Source: Visual Studio Code, "Launch.json
-/// attributes".
+/// The editor sends these attributes in the launch request, but the adapter does not use these attributes. Attributes
+/// whose names begin with `__` are also for the editor. Source: Visual Studio Code, "Launch.json attributes".
 const OF_EDITORS: [&str; 10] = [
     "type",
     "request",
@@ -134,7 +133,7 @@ pub struct LaunchRequest {
     pub stop_on_entry: bool,
     /// Whether the session remains open after the launch has ended.
     pub stop_at_end: bool,
-    /// Whether the launch runs to its end without stopping.
+    /// Whether the launch runs to its end without a stop.
     pub no_debug: bool,
 }
 
@@ -156,7 +155,7 @@ impl LaunchRequest {
             return Err(unknown(name));
         }
         // The loop appends the options in the order of the table. So the strings of the argument `args` come after the
-        // options of all other arguments.
+        // options of all earlier arguments in the table.
         for row in &ARGUMENTS {
             let Some(value) = given.get(row.name).filter(|value| !value.is_null()) else { continue };
             let words = row.kind.words(value);

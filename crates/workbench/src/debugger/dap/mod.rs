@@ -59,7 +59,7 @@ pub struct Adapter {
     /// Sequence number of the last message sent.
     sequence: u64,
     shown: Vec<Shown>,
-    /// The arguments of the last launch request. A restart uses these arguments again.
+    /// The arguments of the last launch request. A restart reads the same arguments again.
     launched: LaunchRequest,
     /// The answer to the last `gotoTargets` request. Each target is an address with a flag. If the flag is true, the
     /// launch must run forward to the address. If the flag is false, the launch must run backward to the address.
@@ -69,7 +69,7 @@ pub struct Adapter {
     of_source: Vec<usize>,
     of_listing: Vec<usize>,
     of_other: Vec<usize>,
-    /// For each stop in the user's source, the stop's number and the line that the client requested.
+    /// For each stop in the user's source: the number of the stop, and the source line that the client requested.
     lines_wanted: Vec<(usize, usize)>,
     of_instructions: Vec<usize>,
     of_data: Vec<usize>,
@@ -390,8 +390,8 @@ impl Adapter {
 
     // ---- Movements
 
-    /// Starts the launch. If the launch request demands a stop at the entry, the launch stops at its first instruction.
-    /// Otherwise, the launch runs.
+    /// Starts the launch. If `stop_on_entry` is set, the launch stops at its first instruction. Otherwise, the launch
+    /// runs.
     fn begin(&mut self, events: &mut Vec<Event>) -> Result<(Value, Option<Movement>), Refused> {
         self.phase = Phase::Stopped;
         if self.launched.no_debug {
@@ -407,16 +407,16 @@ impl Adapter {
         Ok((Value::Null, None))
     }
 
-    /// Discards all references to variables and memory. Such a reference is valid only until the launch continues.
+    /// Discards all references to variables and memory. A reference is valid only until the launch continues.
     fn forget(&mut self) {
         self.shown.clear();
         self.memory.clear();
     }
 
-    /// Returns two targets for the instruction of a line. One target runs the launch forward to the instruction, and
-    /// the other target runs the launch backward. In the protocol, a jump may skip the code before the target. The
-    /// machines cannot skip code, so the launch runs all code up to the target. The labels of the targets state that
-    /// the launch runs forward or backward.
+    /// Returns two targets for the instruction of a line. For one target, the debugger runs the launch forward to the
+    /// instruction. For the second target, the debugger runs the launch backward. In the protocol, a jump may skip the
+    /// code before the target. The machines cannot skip code, so the launch runs all code up to the target. The labels
+    /// of the targets state that the launch runs forward or backward.
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];
@@ -504,7 +504,7 @@ impl Adapter {
     }
 
     /// Sends the state of each lane in the event `reconvergeLanes`. The protocol does not define this event, but allows
-    /// adapters to define their own events.
+    /// adapter-specific events.
     fn lanes_event(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         let debugger = self.debugger()?;
         let mask = debugger.issue().map_or(0, |issue| issue.mask.0);
@@ -539,8 +539,8 @@ impl Adapter {
                 }
                 Ok(json!({ "result": answer.text, "variablesReference": 0 }))
             }
-            // The text is not a command. If the text is a formula, the answer is the value of the formula. If the text
-            // is not a formula but looks like a command, the error message reports an unknown command instead of an
+            // The text is not a command. If the text is a formula, the answer is the value of the formula. The text may
+            // look like a command without being a formula. The error message then reports an unknown command, not an
             // invalid formula.
             Err(command::CommandError::Unknown(name, more)) => {
                 let is_word = name.chars().all(|letter| letter.is_alphabetic() || letter == '-');

@@ -56,7 +56,8 @@ impl Adapter {
                 places.push(("called from ", pc));
             }
         }
-        // A frame number has eight bits for the depth of the frame, so the adapter shows at most 255 frames of a group.
+        // A frame number has eight bits for the depth of the frame. The adapter therefore shows at most 255 frames of a
+        // group.
         places.truncate(255);
         let total = places.len();
         let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
@@ -343,7 +344,7 @@ impl Adapter {
         let text = if formula.is_of_a_lane() { format!("{text}  (lane {})", lane.0) } else { text };
         let place = formula.place(&here, lane);
         let mut answer = json!({ "result": text, "variablesReference": 0 });
-        // A register without a lane expands to its values in all lanes.
+        // A register without a lane expands to the values of the register in all lanes.
         if let Some((register, None)) = formula.register() {
             let count = debugger.stepping().lanes(group).len();
             answer["variablesReference"] = json!(self.reference(Shown::Register(group, register)));

@@ -8,8 +8,8 @@ use crate::debugger::log::LogText;
 use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
 use crate::debugger::{Debugger, names};
 
-/// A requested breakpoint. The fields are the event at which the debugger stops, the text for the list of stops, and
-/// the answer to the client. The answer does not contain the number of the stop yet.
+/// A requested breakpoint. The fields are the event that stops the launch, the text for the list of stops, and the
+/// answer to the client. The answer does not contain the number of the stop yet.
 type Wanted = (On, String, Value);
 
 /// Adds a stop for a breakpoint, with the breakpoint's `condition`, `hitCondition` and `logMessage`.
@@ -52,8 +52,8 @@ impl Adapter {
         Ok(json!({ "breakpoints": answers }))
     }
 
-    /// Sets the breakpoints of the listing or of a source file. The adapter keeps separate lists of stops for the
-    /// listing, for the user's source, and for other files.
+    /// Sets the breakpoints of the listing or of a source file. The adapter has three lists of stops: one for the
+    /// listing, one for the user's source, and one for all other files.
     pub(super) fn set_breakpoints(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let list = &arguments["breakpoints"];
         if is_listing(&arguments["source"]) {
