@@ -32,8 +32,8 @@ pub struct RunResult {
     pub statistics: Statistics,
     /// Report of the executed instructions and their exactness.
     pub report: Report,
-    /// Number of instructions that the fast engine ran on each of its execution paths. The numbers are present only
-    /// after a run in lockstep.
+    /// For each execution path of the fast engine, the number of instructions that ran on this path. The numbers are
+    /// present only after a run in lockstep.
     pub shares: Shares,
     /// Problems that strict mode finds in the state at the program's end.
     pub findings: Vec<String>,
@@ -65,9 +65,9 @@ impl RunResult {
         killed.map(|(_, array)| array.bytes.as_slice())
     }
 
-    /// Compares an output with the expected numbers, and adds any difference to `mismatches`. If the launch was reduced
-    /// to some of its lanes (`piece`), the function compares only the expected numbers of these lanes. If these lanes
-    /// did not write the output, the expected numbers of these lanes must be 0.
+    /// Compares an output with the expected numbers, and adds any difference to `mismatches`. If the launch runs only
+    /// some of its lanes (`piece`), the function compares only the expected numbers of these lanes. If these lanes did
+    /// not write the output, the expected numbers must be 0.
     ///
     /// # Errors
     /// Returns an error if the expected numbers cannot be loaded.
@@ -132,8 +132,8 @@ impl Differences {
 /// Name of the output that marks the killed lanes.
 pub(crate) const KILLED: &str = "killed";
 
-/// Names of the outputs that have one row per lane. The name of an output can also be one of these names with a number,
-/// such as `color0`.
+/// Names of the outputs that have one row per lane. The name of an output can also be a name of this list followed by a
+/// number, such as `color0`.
 const BY_LANE: [&str; 9] = ["color", "depth", KILLED, "o", "others", "outputs", "param", "pixel", "pos"];
 
 /// Describes the position of an element in an output: `lane 5 .x`, or `element 7`.

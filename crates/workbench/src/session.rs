@@ -1,12 +1,12 @@
-//! Sessions. A session is a launch that is ready to run to its end on any engine. A session can also be inspected and
-//! executed step by step.
+//! Sessions. A session is a launch that can run to the end on any engine. A session can also be inspected and executed
+//! step by step.
 //!
 //! A launch is divided into *groups*. A group consists of the lanes that share a program counter. A group is a thread
 //! on R500, a wavefront on R700, and a warp on Tesla. Groups run in a fixed order, and this order determines the
-//! results. On R500 and R700, the groups run one after another. On Tesla, blocks run one after another, and the warps
-//! of a block alternate as `reconverge_tesla::block` defines. If a caller steps a group, the groups that come earlier
-//! in the order run first. So steps do not change the order, and any sequence of steps to the end has the same results
-//! as [`Session::run`].
+//! results. On R500 and R700, the groups run one after another. On Tesla, blocks run one after another.
+//! `reconverge_tesla::block` defines how the warps of a block alternate. If a caller steps a group, the session first
+//! runs all groups that precede this group in the order. So steps do not change the order. Any sequence of steps to the
+//! end has the same results as [`Session::run`].
 //!
 //! A launch that is executed step by step keeps the state of the running groups. The running groups are a single group,
 //! or the warps of one block on Tesla. The launch also keeps the final states of a limited number of groups that ended
@@ -39,8 +39,8 @@ pub trait Outcome: Send {
     /// Returns a report of the executed instructions and their exactness.
     fn report(&self) -> &Report;
 
-    /// Returns the number of instructions that the fast engine ran on each of its execution paths. The numbers are
-    /// present only after a run in lockstep.
+    /// For each execution path of the fast engine, returns the number of instructions that ran on this path. The
+    /// numbers are present only after a run in lockstep.
     fn shares(&self) -> Shares {
         Shares::default()
     }
@@ -73,22 +73,22 @@ pub trait Ready: Any + Send + Sync {
     /// about the launch.
     fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error>;
 
-    /// Returns the launch in its state before its first instruction.
+    /// Returns the launch in the state before the first instruction.
     ///
     /// # Errors
     /// Returns an error if the launch is not valid for the machine or cannot be stepped.
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error>;
 
-    /// Returns a launch that has only the lanes in `lanes`. Each of these lanes must compute the same results as in the
-    /// whole launch. Returns `None` if lanes of the machine depend on each other, or if `lanes` cannot run without
-    /// other lanes.
+    /// Returns a launch that has only the lanes in `lanes`. Each of these lanes must compute the results that the lane
+    /// computes in the whole launch. Returns `None` if the lanes of a launch depend on each other on this machine, or
+    /// if `lanes` cannot run without other lanes.
     fn piece(&self, _lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         None
     }
 }
 
-/// Access to the registers, memory and flow state of running groups, and to the final states of groups that ended
-/// recently.
+/// Access to the registers, memory and flow state of running groups. Callers can also read the final states of groups
+/// that ended recently.
 pub trait Inspect {
     /// Returns the register classes of the machine.
     fn registers(&self) -> Vec<RegisterClass>;
@@ -99,7 +99,8 @@ pub trait Inspect {
     }
 
     /// Returns the value of a register in each lane of a group. The group must be running or have ended. Returns `None`
-    /// for an unknown register, for a group that has not started, and for an ended group whose state was discarded.
+    /// for an unknown register and for a group that has not started. Also returns `None` for an ended group if its
+    /// state was discarded.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// Returns the machine's memory spaces.
@@ -108,7 +109,7 @@ pub trait Inspect {
     }
 
     /// Returns up to `count` bytes of a memory space, starting at `address`. The result is shorter if the space ends
-    /// earlier. If each group or lane has its own memory, `group` and `lane` select the memory.
+    /// earlier. If each group or lane has a separate memory, `group` and `lane` select the memory.
     fn memory(&self, _space: &str, _group: usize, _lane: Lane, _address: u32, _count: usize) -> Vec<u8> {
         Vec::new()
     }
@@ -117,14 +118,14 @@ pub trait Inspect {
     /// changed.
     fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool;
 
-    /// Writes bytes to a memory space, starting at `address`. If one of the bytes does not exist or is read-only,
-    /// returns `false` and writes nothing.
+    /// Writes bytes to a memory space, starting at `address`. If one of the addressed bytes does not exist or is
+    /// read-only, the method returns `false` and writes nothing.
     fn store(&mut self, _space: &str, _group: usize, _lane: Lane, _address: u32, _bytes: &[u8]) -> bool {
         false
     }
 
     /// Returns the accessible parts of a memory space with their names and address ranges, if the parts are known. If
-    /// each group or lane has its own memory, `group` and `lane` select the memory.
+    /// each group or lane has a separate memory, `group` and `lane` select the memory.
     fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
         Vec::new()
     }
@@ -183,15 +184,16 @@ pub trait Steps: Inspect + Send + Sync {
     /// Executes the next instruction of the launch.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
+    /// Returns an error if the program traps. After this error, the launch is in the state before the trapping
+    /// instruction.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine can continue a launch on the
-    /// engine that the options state, the method uses this engine. Otherwise, the method steps one instruction at a
-    /// time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the engine that the options state can
+    /// continue a launch, the method uses this engine. Otherwise, the method steps one instruction at a time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
+    /// Returns an error if the program traps. After this error, the launch is in the state before the trapping
+    /// instruction.
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
         // A step emits events of all kinds. This method passes only the events that `watch` accepts.
@@ -221,7 +223,7 @@ pub trait Steps: Inspect + Send + Sync {
     }
 
     /// Exchanges the program. The next instruction that the launch executes is an instruction of the new program. The
-    /// new program must have the same number of words as the old program. Returns `false` if the program cannot be
+    /// new program and the old program must have equal numbers of words. Returns `false` if the program cannot be
     /// exchanged.
     fn set_program(&mut self, _program: &Program) -> bool {
         false
@@ -343,13 +345,13 @@ pub struct RegisterClass {
     /// Names of the channels. The text is empty if a register is a single word.
     pub channels: &'static str,
     /// The number that [`Event::Write`] uses for the first register of the class. If registers have channels, each
-    /// channel has its own number, and `first` is the number of the first channel.
+    /// channel has a number, and `first` is the number of the first channel.
     pub first: u32,
 }
 
 impl RegisterClass {
-    /// Returns the name of the register or channel that has this number in [`Event::Write`], for example `$r3`, `R1.x`
-    /// or `temp0.r`. Returns `None` if the number belongs to another class.
+    /// Returns the name of the register or channel that has this number in [`Event::Write`]. Examples of names are
+    /// `$r3`, `R1.x` and `temp0.r`. Returns `None` if the number belongs to another class.
     pub fn register_name(&self, number: u32) -> Option<String> {
         let width = self.channels.len().max(1);
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -383,21 +385,21 @@ pub struct Register {
 pub struct Space {
     /// The manual's name for the memory space.
     pub name: &'static str,
-    /// Whether the launch, each group or each lane has its own memory.
+    /// Whether the memory belongs to the launch, to a group or to a lane.
     pub of: SpaceOf,
 }
 
-/// The unit that has its own instance of a memory space.
+/// The unit that owns an instance of a memory space.
 ///
-/// This enum is exhaustive. No other unit exists, because a launch consists only of groups, and a group consists only
-/// of lanes.
+/// This enum is exhaustive. No other unit can own memory, because a launch consists only of groups, and a group
+/// consists only of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
     /// The launch has one memory. All lanes share this memory.
     Launch,
-    /// Each group has its own memory. As an exception, all warps of a Tesla block share one memory.
+    /// Each group has a separate memory. As an exception, all warps of a Tesla block share one memory.
     Group,
-    /// Each lane has its own memory.
+    /// Each lane has a separate memory.
     Lane,
 }
 
@@ -406,8 +408,8 @@ pub enum SpaceOf {
 pub enum GroupState {
     /// The group has not started. Earlier groups must end first.
     Waiting,
-    /// The group has started. On Tesla, all warps of the current block have this state until they end, even warps that
-    /// have not executed an instruction.
+    /// The group has started. On Tesla, a warp of the current block has this state until the warp ends, even if the
+    /// warp has not executed an instruction.
     Running,
     /// The group has ended.
     Ended,
@@ -418,8 +420,8 @@ pub enum GroupState {
 pub enum Stride {
     /// One instruction.
     Instruction,
-    /// The group executes at least one instruction. If this lane is inactive in the next instruction, the step includes
-    /// further instructions until this lane is active.
+    /// The group executes at least one instruction. If this lane is inactive in the next instruction, the step
+    /// continues until an instruction for which this lane is active.
     Lane(Lane),
 }
 
@@ -451,9 +453,9 @@ impl Session {
         Session(self.0.copy())
     }
 
-    /// Returns a session that runs only the lanes in `lanes`. Each of these lanes computes the same results as in the
-    /// whole launch. Returns `None` if lanes of the machine depend on each other, or if `lanes` cannot run without
-    /// other lanes.
+    /// Returns a session that runs only the lanes in `lanes`. Each of these lanes computes the results that the lane
+    /// computes in the whole launch. Returns `None` if the lanes of a launch depend on each other on this machine, or
+    /// if `lanes` cannot run without other lanes.
     pub fn piece(&self, lanes: Range<usize>) -> Option<Session> {
         Some(Session(self.0.piece(lanes)?))
     }
@@ -490,7 +492,7 @@ impl Session {
         trace::recording(recorded, sink, |watch| self.0.run(options, watch))
     }
 
-    /// Returns the launch in its state before its first instruction. Callers can inspect this launch, and can execute
+    /// Returns the launch in the state before the first instruction. Callers can inspect this launch, and can execute
     /// the launch step by step.
     ///
     /// # Errors
@@ -550,22 +552,22 @@ impl Stepping {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// Executes up to `most` instructions, or fewer if the launch ends. If the machine can continue a launch on the
-    /// engine that the options state, the method uses this engine. Otherwise, the method steps one instruction at a
-    /// time.
+    /// Executes up to `most` instructions, or fewer if the launch ends. If the engine that the options state can
+    /// continue a launch, the method uses this engine. Otherwise, the method steps one instruction at a time.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction. After
-    /// [`Error::Fault`], registers and memory have arbitrary values.
+    /// Returns an error if the program traps. After a trap, the launch is in the state before the trapping instruction.
+    /// After [`Error::Fault`], registers and memory have arbitrary values.
     pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
     }
 
-    /// Executes instructions of a group. If groups that come earlier in the order must run first, also executes
+    /// Executes instructions of a group. If other groups precede this group in the order, the method first executes the
     /// instructions of these groups. `observer` receives each event with the number of the event's group.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
+    /// Returns an error if the program traps. After this error, the launch is in the state before the trapping
+    /// instruction.
     pub fn step(
         &mut self,
         group: usize,
@@ -595,7 +597,8 @@ impl Stepping {
     /// `true` after an instruction. `predicate` receives the launch and the group that runs next.
     ///
     /// # Errors
-    /// Returns an error if the program traps. The launch is then in its state before the trapping instruction.
+    /// Returns an error if the program traps. After this error, the launch is in the state before the trapping
+    /// instruction.
     pub fn run_until(
         &mut self,
         budget: u64,

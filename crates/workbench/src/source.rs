@@ -41,7 +41,7 @@ impl UserSource {
         &self.path
     }
 
-    /// Returns the name of the file without its folder.
+    /// Returns the name of the file without the folder.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
@@ -64,17 +64,16 @@ impl UserSource {
     /// Returns the line number of the instruction at an address.
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
-        // If no instruction starts at the address, for example inside an ALU group on several lines, the function
-        // returns the line of another instruction. The other instruction is the last instruction whose address is not
-        // greater than the requested address.
+        // An address can lie between the starts of two instructions, for example inside an ALU group on several lines.
+        // For such an address, the function returns the line of the preceding instruction.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)
         })
     }
 
-    /// Returns the text of the instruction at an address, as one line without label and comment. Returns `None` if the
-    /// source line is not an instruction, for example if the line uses a macro.
+    /// Returns the text of the instruction at an address. The text is one line without label and comment. Returns
+    /// `None` if the source line is not an instruction, for example if the line uses a macro.
     pub fn instruction(&self, address: u32) -> Option<&str> {
         self.instructions.get(&address).map(String::as_str)
     }
@@ -85,7 +84,8 @@ impl UserSource {
         self.labels.iter().find(|(_, line)| is_of(*line)).map(|(label, _)| label.as_str())
     }
 
-    /// Returns the address and the line number of the first instruction in this line or in a later line.
+    /// Returns the address and the line number of the first instruction in this line. If this line has no
+    /// instruction, the function uses the next line that has an instruction.
     pub fn instruction_at(&self, line: usize) -> Option<(u32, usize)> {
         let at = self.places.partition_point(|(known, _)| *known < line);
         self.places.get(at).map(|(line, address)| (*address, *line))
@@ -112,8 +112,8 @@ impl UserSource {
     }
 }
 
-/// Returns the text of each instruction, indexed by address. If a line has several instructions, the result does not
-/// contain these instructions. On R500, a line that begins with `+` continues the instruction of the line before.
+/// Returns the text of each instruction, indexed by address. The result omits the instructions of a line that has
+/// several instructions. On R500, a line that begins with `+` continues the instruction of the line before.
 fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, String> {
     let lines: Vec<&str> = without_comments(text).map(|(_, line)| line).collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -143,12 +143,12 @@ fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, 
     places.iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the label at the start of a line: `name:`, or `@name:` on R700.
+/// Returns the label at the start of a line. A label is `name:`, or `@name:` on R700.
 fn label(isa: Isa, line: &str) -> Option<&str> {
     let line = line.trim_start();
     let name = match line.strip_prefix('@') {
         Some(name) => name,
-        // On R700, a word such as `ALU:` is not a label but begins a clause.
+        // On R700, a word such as `ALU:` begins a clause and is not a label.
         None if isa == Isa::R700 => return None,
         None => line,
     };

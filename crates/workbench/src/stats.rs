@@ -1,5 +1,5 @@
-//! Counts the events of each instruction, and measures the cost of divergence. [`Profile`] collects these counts while
-//! a program runs.
+//! Counts the events of each instruction, and measures the cost of divergence. [`Profile`] counts these events while a
+//! program runs.
 //!
 //! Each machine defines how to count instructions, active lanes and divergences; see docs/r500.md, docs/r700.md and
 //! docs/tesla.md. The sums over all instructions are equal to [`reconverge_simt::Statistics`].
@@ -47,8 +47,7 @@ pub struct Conventions {
     pub classes: LiteMap<u32, Class>,
     /// Instructions whose memory accesses are coalesced, indexed by address.
     pub accesses: LiteMap<u32, Access>,
-    /// The rule for coalescing. If the manual does not define such a rule, the value is a message that the rule is
-    /// missing.
+    /// The rule for coalescing. If the manual does not define a rule, the value is a message that states this.
     pub coalescing: Result<Coalescing, &'static str>,
     /// Instructions that access the banks of shared memory, indexed by address.
     pub banked: LiteMap<u32, BankedAccess>,
@@ -103,11 +102,11 @@ pub struct InstructionCounts {
     pub not_cost: u64,
     /// Number of divergences at this instruction after which lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Sum of the distances of all divergences at this instruction. The distance is the number of instructions that
-    /// were issued to the group between the divergence and its reconvergence.
+    /// Sum of the distances of all divergences at this instruction. The distance is the number of instructions that the
+    /// group issued between the divergence and the reconvergence.
     pub distance: u64,
-    /// The largest distance of a divergence at this instruction. The distance is the number of instructions that were
-    /// issued to the group between the divergence and its reconvergence.
+    /// The largest distance of a divergence at this instruction. The distance is the number of instructions that the
+    /// group issued between the divergence and the reconvergence.
     pub farthest: u64,
 }
 
@@ -122,7 +121,7 @@ pub struct Totals {
     pub divergent_branches: u64,
     /// Average share of a group's lanes that are active, from 0 to 1.
     pub simd_efficiency: f64,
-    /// Maximum number of entries that a group's stack had at the same time, counted from push and pop events.
+    /// Maximum number of entries that the stack of a group had at one time.
     pub stack_high_water: u64,
     /// Number of groups that ran.
     pub groups: u64,
@@ -193,8 +192,8 @@ pub struct Profile {
     totals: Totals,
     classes: LiteMap<u32, Class>,
     stacks: Vec<StackCounts>,
-    /// Whether the machine reports the depths of its stacks. If the machine does not report the depths, the profile
-    /// counts push and pop events.
+    /// Whether the machine reports the depths of its stacks. If the machine does not report these depths, the profile
+    /// computes the depths from push and pop events.
     announced: bool,
     accesses: Option<Accesses>,
     banks: Banks,
@@ -219,7 +218,7 @@ impl Profile {
     }
 
     /// Counts the memory accesses that are still pending. The caller must call this method at the end of the run.
-    /// During the run, the profile counts the accesses of an instruction when the group issues its next instruction.
+    /// During the run, the accesses of an instruction are counted when the group issues the next instruction.
     pub fn end(&mut self) {
         let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
         for (group, memory) in accesses {
@@ -235,14 +234,14 @@ impl Profile {
         self.width
     }
 
-    /// Returns the number of each group that ran, with its counts.
+    /// Returns the number and the counts of each group that ran.
     pub fn groups(&self) -> Vec<(usize, GroupCounts)> {
         let mut groups: Vec<_> = self.groups.iter().map(|(group, of)| (*group, of.counts)).collect();
         groups.sort_unstable_by_key(|(group, _)| *group);
         groups
     }
 
-    /// Returns the number of each block that ran, with its counts. A block has `groups_per_block` groups.
+    /// Returns the number and the counts of each block that ran. A block has `groups_per_block` groups.
     pub fn blocks(&self, groups_per_block: usize) -> Vec<(usize, GroupCounts)> {
         let mut blocks: Vec<(usize, GroupCounts)> = Vec::new();
         for (group, counts) in self.groups() {
@@ -281,7 +280,7 @@ impl Profile {
         self.classes.get(&pc).copied().unwrap_or(Class::Other)
     }
 
-    /// Returns the counts of the instructions that ran, grouped by class.
+    /// Groups the instructions that ran by class, and returns the counts of each class.
     pub fn mix(&self) -> Vec<ClassCounts> {
         let mut classes: LiteMap<Class, (u64, u64)> = LiteMap::new();
         for (pc, counts) in self.instructions() {
@@ -312,7 +311,7 @@ impl Profile {
         totals
     }
 
-    /// Returns the address of each instruction that ran, with its counts.
+    /// Returns the address and the counts of each instruction that ran.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, InstructionCounts)> {
         let counts = self.counts.iter().enumerate().filter(|(_, counts)| counts.executed > 0);
         counts.map(|(pc, counts)| (pc as u32, *counts))
@@ -332,7 +331,7 @@ impl Profile {
 
     /// Returns all counts as a JSON object, with the text of each instruction. `memory` is set if memory accesses were
     /// recorded. `rule` describes how accesses are counted, or why accesses cannot be counted. If more than
-    /// [`MOST_GROUPS`] groups ran, the object does not have the counts of each group and block.
+    /// [`MOST_GROUPS`] groups ran, the object omits the counts of single groups and blocks.
     pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str, groups_per_block: Option<usize>) -> Value {
         let instructions = self.instructions().map(|(pc, counts)| {
             let mut entry = json!(counts);

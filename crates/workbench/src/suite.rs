@@ -72,8 +72,8 @@ impl Inputs {
 pub enum Rule {
     /// The words must be equal. Every operation of the problem is exact, or rounds in the same way on all machines.
     Exact,
-    /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. A problem has this rule if its
-    /// programs compute approximate reciprocals and roots, or truncate products.
+    /// The words are binary32 numbers, and |found - expected| <= abs + rel * |expected|. This rule applies to programs
+    /// that compute approximate reciprocals and roots, or truncate products.
     Within {
         /// Absolute tolerance.
         abs: f32,

@@ -3,20 +3,21 @@
 //! ([`Machine::uses`]).
 //!
 //! A value has a grade of exactness. The grade of a value is the worst of the grades of four items. These items are the
-//! operation that computed the value, the operands of this operation, the memory word that the operation read, and the
+//! operation that computed the value, the operands of the operation, the memory word that the operation read, and the
 //! predicate of the operation. Inputs are exact. A value is reported if an instruction reads the value in one of three
-//! roles ([`Role`]): to decide the flow, to compute an address, or to write an output. For each role, the report has
-//! the worst grade, and the first instruction that read a value of this grade.
+//! roles ([`Role`]). The instruction decides the flow with the value, computes an address from the value, or writes the
+//! value to an output. For each role, the report has the worst grade and the first instruction that read a value of the
+//! worst grade.
 //!
 //! * The reported grade is the grade of the value that the instruction reads. Some operations compute a value and also
-//!   output this value. Examples are an operation whose result is an output register, and an atomic operation. For such
+//!   output the value. Examples are an operation whose result is an output register, and an atomic operation. For such
 //!   an operation, the reported grade includes the grade of the operation.
 //! * If a branch condition is inexact, the report lists this condition. The grade of a value does not depend on the
 //!   conditions of the branches around the computation of the value.
 //! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
-//!   register files do not emit events, so [`Taint`] does not know which lanes wrote the register. After a conditional
-//!   write to such a file, the register has the worse grade of the old grade and the new grade.
-//! * If an index selects the register that an operation reads, the read has the worst grade in the register file. If an
+//!   register files do not emit events. For these files, [`Taint`] does not know which lanes wrote a register. After a
+//!   conditional write to such a file, the register has the worse one of the old and the new grade.
+//! * If an operation reads a register that an index selects, the read has the worst grade in the register file. If an
 //!   operation reads all lanes of a quad, the read has the worst grade among these lanes. A vote has the worst grade
 //!   among the active lanes.
 //! * A killed lane continues to run, but its exports are not outputs.
@@ -42,7 +43,7 @@ const ANNOUNCED: [&str; 4] = ["R", "temp", "$r", "$c"];
 const OF_BLOCK: [&str; 2] = ["s[]", "LDS"];
 /// Memory whose accesses do not emit events.
 const SILENT: &str = "texture";
-/// If an index selects the slot of a write at run time, this value stands for the slot number.
+/// If an index selects the slot of a write at run time, this value replaces the slot number.
 const SOMEWHERE: u32 = u32::MAX;
 
 /// The exactness of a value, and the operation that determined this exactness.
@@ -93,8 +94,8 @@ struct Pending {
     writes: Vec<(Lane, u32)>,
 }
 
-/// A word of memory. Its parts are the memory space, the number of the lane, block or launch that owns the memory, and
-/// the address.
+/// A word of memory. The parts of the tuple are the memory space, the owner of the memory (the number of a lane, block
+/// or launch), and the address.
 type Word = (Space, usize, u32);
 
 /// The grades of the slots of a register file, indexed by the slot's number. A slot has one grade per lane.
@@ -170,7 +171,7 @@ impl Taint {
             return;
         };
         // All operations of an instruction read their operands before any of the operations writes a result. Operations
-        // that only output values run last, because these operations output the results of the other operations.
+        // that only output values run last, because they output the results of the computing operations.
         let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
             operations.iter().partition(|op| only_leaves(op));
         let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();
@@ -283,7 +284,7 @@ fn only_leaves(op: &Uses) -> bool {
 }
 
 /// Returns whether a lane performs the memory accesses of an operation. If the operation is conditional, the lane
-/// performs the accesses only if an event reported an access by this lane.
+/// performs the accesses only if an event reported an access of the lane.
 fn accesses(op: &Uses, pending: &Pending, lane: Lane) -> bool {
     let memory = [op.loads, op.stores];
     let announced = memory.into_iter().flatten().any(|space| space.name != SILENT);
@@ -313,7 +314,7 @@ impl Sink for Taint {
 /// The exactness of the values that were read in each role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
-    /// For each pair of a role and an exactness, the first read of a value with this exactness in this role.
+    /// For each role and each exactness, the first read of a value that has this exactness in this role.
     reached: LiteMap<(Role, Fidelity), Reached>,
     unknown: NumberSet,
 }
@@ -323,8 +324,8 @@ pub const ROLES: [(Role, &str); 3] =
     [(Role::Flow, "flow control"), (Role::Address, "an address"), (Role::Output, "an output")];
 
 impl Exactness {
-    /// Determines the worst grade among the values that were read in a role, and returns the first read of a value with
-    /// this grade. Returns `None` if no value was read in this role.
+    /// Returns the first read of a value that has the worst grade of all values read in this role. Returns `None` if no
+    /// value was read in this role.
     pub fn worst(&self, role: Role) -> Option<&Reached> {
         self.reached.iter().rev().find(|((of, _), _)| *of == role).map(|(_, reached)| reached)
     }

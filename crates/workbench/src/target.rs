@@ -41,7 +41,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// Returns the chip of a machine with this name. Case is ignored. Tesla chips can also be named by their numbers,
+    /// Returns the chip of a machine with this name. Case is ignored. A Tesla chip can also be named by its number,
     /// such as `a3`.
     pub fn named(isa: Isa, name: &str) -> Option<Model> {
         match isa {
@@ -155,8 +155,8 @@ impl Target {
         Err(TargetError::UnknownChip { help: format!("{meant}{isa} has {}", names.join(", ")), chip })
     }
 
-    /// Returns the target of one program of a file. If the file has programs for several chips, each program has the
-    /// target of its own chip.
+    /// Returns the target of one program of a file. If the file has programs for several chips, the target has the chip
+    /// of `program`.
     pub fn for_program(&self, image: &Image, program: &Program) -> Target {
         let own = image.module_of(program).and_then(|module| module.chip.as_deref());
         match (&self.chip, own.and_then(|name| Target::new(self.isa, Some(name)).ok())) {
@@ -165,8 +165,8 @@ impl Target {
         }
     }
 
-    /// Returns two chips of the image's programs if the image has programs for R600 and for R700. One text cannot
-    /// contain all programs of such an image, because the encodings differ.
+    /// Returns two chips of the image's programs if the image has programs for R600 and for R700. One source text
+    /// cannot contain all programs of such an image, because R600 and R700 have different encodings.
     pub fn several_chips(&self, image: &Image) -> Option<Vec<String>> {
         let target = |program: &Program| self.for_program(image, program);
         let mut programs = image.programs.iter();
@@ -222,7 +222,7 @@ pub(crate) fn is_family_of(family: &str, chip: &str) -> bool {
 }
 
 /// Returns the machine of an assembler source. A `.isa` or `.chip` line states the machine. A source in AMD's syntax
-/// has neither line, but is recognised by its syntax.
+/// has neither line. The function recognises such a source by its syntax.
 pub fn isa_of_source(source: &str) -> Option<Isa> {
     let stated = directives(source).find_map(|(name, value, _)| match name {
         ".isa" => value.parse().ok(),
@@ -233,7 +233,7 @@ pub fn isa_of_source(source: &str) -> Option<Isa> {
 }
 
 /// Iterates over the lines of a source that begin with a directive. Each item has the directive, the word after the
-/// directive, and the byte range of these two words.
+/// directive, and the byte range of both words.
 pub(crate) fn directives(source: &str) -> impl Iterator<Item = (&str, &str, Span)> {
     lines(source).filter_map(move |(start, line)| {
         let mut words = line.split_whitespace();

@@ -113,7 +113,8 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     target.machine().assemble(target, source).map_err(advised)
 }
 
-/// If an error is about a chip of another machine or about an unknown machine, the function adds a hint to the error.
+/// If an error is about an unknown machine or about a chip of a machine other than `isa`, the function adds a hint to
+/// the error.
 fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
     let named = |before: &str| error.message.strip_prefix(before)?.strip_suffix('`');
     if let Some(other) = named("unknown chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
@@ -154,9 +155,10 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
 }
 
-/// Converts an image to text and back, once in the default style and once with all optional parts of a listing. The
-/// programs must be equal. The shared data must also be equal. If the machine's texts contain a part of the container's
-/// data, this part must also be equal. Tesla's texts contain all data of the container.
+/// Converts an image to text and back. The function does this once in the default style and once with all optional
+/// parts of a listing. The programs must be equal. The shared data must also be equal. If the text of a machine
+/// contains a part of the container's data, this part must also be equal. Tesla's texts contain all data of the
+/// container.
 ///
 /// # Errors
 /// Returns a description of the first difference. Also returns an error if the machine does not have a program's type.

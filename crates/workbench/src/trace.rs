@@ -4,15 +4,15 @@ use reconverge_simt::{Event, Mask, Observer, Watch};
 
 /// Receives the events of a run, in the order in which the instructions are issued.
 pub trait Sink {
-    /// Receives several instructions that a group issued one after another. All of these instructions have the same
-    /// active lanes.
+    /// Receives several instructions that a group issued one after another. The same lanes are active in all of these
+    /// instructions.
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
 
     /// Receives an event that is not the issue of an instruction.
     fn event(&mut self, group: usize, event: Event);
 
-    /// If this sink only writes a trace, returns the trace writer of the sink. The engine then encodes flow events
-    /// directly. Direct encoding is faster than one call per event.
+    /// If this sink only writes a trace, returns the trace writer. The engine then encodes flow events directly. Direct
+    /// encoding is faster than one call per event.
     fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
         None
     }

@@ -1,5 +1,5 @@
-//! Adds context to a trap for users. The context is the instruction with its source line, the registers that the
-//! instruction names, and the nearest memory.
+//! Adds context to a trap for users. The context has three parts: the instruction with its source line, the registers
+//! that the instruction names, and the nearest memory.
 //!
 //! Engines report only an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to
 //! the trap, and reads the state of the repeated launch. The launch is deterministic, so the trap occurs at the same
@@ -27,9 +27,9 @@ pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String
     listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())
 }
 
-/// Adds the context to a trap of `program`, which is a program of `opened`. `session` is the launch in its state before
-/// the run. The text of an instruction comes from the user's source, or from the listing if the source does not contain
-/// the instruction.
+/// Adds the context to a trap of `program`, which is a program of `opened`. `session` is the launch in the state before
+/// the run. The text of an instruction comes from the user's source. If the source does not contain the instruction,
+/// the text comes from the listing.
 pub fn look(trapped: &mut Trapped, opened: &Opened, program: &Program, session: &Session, options: &Options) {
     let target = opened.target.for_program(&opened.image, program);
     let source = opened.user_source(program, Path::new(""));
@@ -93,7 +93,8 @@ fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> 
     found
 }
 
-/// Describes the buffer that is nearest to an invalid access, and the distance between this buffer and the access.
+/// Describes the buffer that is nearest to the address of an invalid access, and the distance of this address from the
+/// buffer.
 fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
     let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
     let missed = |range: &Range<u64>| match () {

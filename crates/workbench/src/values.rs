@@ -4,8 +4,8 @@
 //! type can be stated after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy` file. If the type is not stated, the type
 //! depends on the input that uses the numbers. An input of floats uses `f32` ([`Values::load_float`]). An input of any
 //! type uses `f32` if a number has a fraction. Otherwise, this input uses `i32` or `u32` ([`Values::load_plain`]).
-//! [`Files::typed`] receives the type that this rule chose. An input of one fixed type converts all numbers to this
-//! type ([`Values::load_as`]).
+//! [`Files::typed`] receives the type that this rule chose. An input of one fixed type converts all numbers to its type
+//! ([`Values::load_as`]).
 
 use std::sync::Arc;
 
@@ -80,8 +80,8 @@ pub trait Files {
     /// If the file cannot be read, returns a message for users. The message does not contain the file's name.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// Returns the array with this name, if the caller has such an array in memory. Also returns the place where the
-    /// type of the array is stated.
+    /// If the caller has an array with this name in memory, returns this array. Also returns the place where the type
+    /// of the array is stated.
     fn array(&self, _name: &str) -> Option<(&Array, Stated)> {
         None
     }
@@ -238,7 +238,7 @@ impl Values {
     /// keep this type. Otherwise, the type is `i32`, `u32` or `f32`.
     ///
     /// # Errors
-    /// See [`ValuesError`]. If a number has no stated type and does not fit into 32 bits, this is also an error.
+    /// See [`ValuesError`]. A number that has no stated type and does not fit into 32 bits is also an error.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, flat } = self.load(place, files)?;
         // Raw bytes without a type remain bytes.
@@ -367,7 +367,7 @@ mod tests {
         let three = 3f32.to_bits();
         assert_eq!(words("0..4"), (Dtype::F32, three, 1));
         assert_eq!(words("0,3.0"), (Dtype::F32, three, 0));
-        // If the text states a type, the input uses this type and does not report a type.
+        // If the text states a type, the input uses the stated type and does not report a type.
         assert_eq!(words("0..4:f32"), (Dtype::F32, three, 0));
         assert_eq!(words("0..4:u32"), (Dtype::U32, 3, 0));
         assert_eq!(words("0..4:i32"), (Dtype::I32, 3, 0));

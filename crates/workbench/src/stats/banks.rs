@@ -1,15 +1,15 @@
 //! Counts bank conflicts in shared memory. The machine's manual defines the rule.
 //!
-//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", shared memory of compute capability 1.x. Shared
-//! memory has 16 banks, and successive 32-bit words are in successive banks. The access of one half-warp is a
-//! *request*. The memory serves a request in *passes*. In one pass of a read, the memory broadcasts one word to all
-//! lanes that read this word. In the same pass, each of the 15 banks that do not contain this word serves one address.
-//! In one pass of a write, each bank serves one address. If several lanes write to the same address, one pass serves
-//! these lanes. If each lane accesses several 32-bit words, the accesses to the first words are one request, the
-//! accesses to the second words are another request, and so on.
+//! Source for Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", shared memory of compute capability
+//! 1.x. Shared memory has 16 banks, and successive 32-bit words are in successive banks. The access of one half-warp is
+//! a *request*. The memory serves a request in *passes*. In one pass of a read, the memory broadcasts one word to all
+//! lanes that read this word. In the same pass, each of the 15 other banks serves one address. In one pass of a write,
+//! each bank serves one address. If several lanes write to the same address, one pass serves all of these lanes. If
+//! each lane accesses several 32-bit words, the accesses to the first word of each lane are one request, the accesses
+//! to the second word of each lane are the next request, and so on.
 //!
 //! The guide does not define which word the memory broadcasts, and which address each bank serves. In this model, the
-//! memory broadcasts the word that most of the remaining lanes read, and a bank serves the address of the lowest lane.
+//! memory broadcasts the word that most of the remaining lanes read. A bank serves the address of the lowest lane.
 
 use foldhash::{HashMap, HashMapExt as _};
 use litemap::LiteMap;
@@ -31,15 +31,14 @@ pub struct BankedAccess {
     pub store: bool,
     /// Number of bytes per lane.
     pub bytes: u32,
-    /// Position of the shared-memory load among all loads that the instruction performs for one lane, counted from 0.
+    /// Index of the access to shared memory among all loads that the instruction performs for one lane.
     pub which: u8,
 }
 
 /// Counts of accesses to shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BankCounts {
-    /// Number of requests. If at least one lane of a half-warp accesses shared memory, the access of the half-warp is
-    /// one request.
+    /// Number of requests. If at least one lane of a half-warp accesses shared memory, the half-warp makes one request.
     pub requests: u64,
     /// Number of passes that serve the requests. Without conflicts, the number of passes is equal to the number of
     /// requests.
@@ -194,8 +193,8 @@ mod tests {
     #[test]
     fn one_word_is_broadcast_in_a_pass() {
         assert_eq!(read_passes(&[0x40; 16]), 1);
-        // Half of the lanes read word 0, and the other half of the lanes read word 16. Both words are in the same bank.
-        // Two passes broadcast one word each.
+        // Half of the lanes read word 0. The other half of the lanes read word 16. Both words are in the same bank. Two
+        // passes broadcast one word each.
         let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
         assert_eq!(read_passes(&halves), 2);
         // Three lanes read one word. The memory broadcasts this word. Each of the remaining lanes reads a word in a

@@ -1,9 +1,9 @@
 //! Counts the transactions into which the memory coalesces the accesses of a group. The machine's manual defines the
 //! rule.
 //!
-//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability 1.x. The
-//! access of each half-warp is one request. The memory serves a request in transactions of 32, 64 or 128 bytes. The
-//! guide does not define transactions for atomic operations and local memory.
+//! Source for Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability
+//! 1.x. The access of each half-warp is one request. The memory serves a request in transactions of 32, 64 or 128
+//! bytes. The guide does not define transactions for atomic operations and local memory.
 
 use foldhash::{HashMap, HashMapExt as _};
 use litemap::LiteMap;
@@ -16,9 +16,9 @@ pub(super) const HALF_WARP: usize = 16;
 /// The rule that determines the transactions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coalescing {
-    /// Compute capability 1.0 and 1.1. If lane k accesses word k of an aligned segment, the request is one transaction,
-    /// or two transactions if words have 16 bytes. Otherwise, the request has one transaction of 32 bytes for each
-    /// lane.
+    /// Compute capability 1.0 and 1.1. If lane k accesses word k of an aligned segment, the request is one transaction.
+    /// For words of 16 bytes, the request is two transactions. Otherwise, the request has one transaction of 32 bytes
+    /// for each lane.
     InSequence,
     /// Compute capability 1.2 and 1.3. The request has one transaction for each segment that a lane accesses. Each
     /// transaction is as small as possible.
@@ -102,10 +102,9 @@ pub struct Access {
 /// Counts of memory accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryCounts {
-    /// Number of requests. If at least one lane of a half-warp accesses memory, the access of the half-warp is one
-    /// request.
+    /// Number of requests. If at least one lane of a half-warp accesses memory, the half-warp makes one request.
     pub requests: u64,
-    /// Number of transactions that serve these requests.
+    /// Number of transactions that serve the requests.
     pub transactions: u64,
     /// Number of bytes that the transactions transfer.
     pub bytes_moved: u64,
@@ -128,8 +127,8 @@ pub(super) struct Accesses {
     rule: Coalescing,
     of: LiteMap<u32, Access>,
     pub(super) counts: LiteMap<u32, MemoryCounts>,
-    /// For each group, the address of the instruction that the group issued last, and the accesses of this instruction.
-    /// These accesses are not counted yet.
+    /// For each group, the address and the accesses of the instruction that the group issued last. These accesses are
+    /// not counted yet.
     pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 

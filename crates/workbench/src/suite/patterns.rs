@@ -67,14 +67,15 @@ fn starts(lengths: impl Iterator<Item = usize>) -> Vec<u32> {
 
 const VERTICES: u32 = 1 << 18;
 const NO_LEVEL: u32 = u32::MAX;
-/// Level of the vertices in the frontier. In the next step, the neighbours of these vertices get the next level.
+/// Level of the vertices in the frontier. In the next step of the search, the neighbours of these vertices get the next
+/// level.
 const FRONTIER: u32 = 4;
 
 /// One step of a breadth-first search. Each vertex of the frontier sets the level of its neighbours.
 pub(super) static BFS: Problem = problem("bfs", Rule::Exact, searched_graph, next_level);
 
-/// One step of the same search as [`BFS`], in the opposite direction. Each vertex without a level searches its
-/// neighbours for a vertex of the frontier. Edges are undirected, so the result equals the result of [`BFS`].
+/// One step of the search of [`BFS`], in the opposite direction. Each vertex without a level checks whether one of its
+/// neighbours is in the frontier. Edges are undirected, so the result equals the result of [`BFS`].
 pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, next_level);
 
 /// Returns a graph as lists of neighbours. A search from four vertices has set the levels of all vertices up to the
@@ -82,8 +83,8 @@ pub(super) static PULL: Problem = problem("pull", Rule::Exact, searched_graph, n
 fn searched_graph() -> Inputs {
     let edge = |edge: u32| {
         let other = mixed(2 * edge + 1) & (mixed((2 * edge + 1) ^ 0x5555_5555) | !15);
-        // Multiplication by an odd number maps different vertices to different vertices, and spreads the vertices that
-        // have many neighbours.
+        // Multiplication by an odd number maps different vertices to different vertices. The vertices that have many
+        // neighbours are then spread over all numbers.
         [mixed(2 * edge) % VERTICES, other.wrapping_mul(0x9e37_79b1) % VERTICES]
     };
     let mut lists = vec![Vec::new(); VERTICES as usize];
@@ -139,7 +140,7 @@ pub(super) static STENCIL4: Problem = problem(
     |inputs| heat(&inputs.floats("texels"), 512, 4),
 );
 
-/// Computes one diffusion step for each cell of `components` grids. A cell at the border uses itself in place of a
+/// Computes one diffusion step for each cell of `components` grids. A cell at the border uses its own value for a
 /// missing neighbour.
 fn heat(cells: &[f32], side: usize, components: usize) -> Vec<u32> {
     let at = |x: usize, y: usize, component: usize| cells[(y * side + x) * components + component];

@@ -14,7 +14,7 @@ pub(super) const fn problem(
     Problem { name, inputs, expected, rule }
 }
 
-/// Returns a pseudo-random word that depends only on `number` (the final mix of MurmurHash3).
+/// Returns a pseudo-random word that depends only on `number`. The function is the final mix of MurmurHash3.
 pub(super) fn mixed(number: u32) -> u32 {
     let mut h = number.wrapping_mul(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
@@ -167,8 +167,8 @@ pub(super) static SEARCH: Problem = problem(
     || {
         let node = |at: u32| match at {
             0 => 0,
-            // The tree is full and has 16 levels. So the index of a node in sorted order follows from the node's level
-            // and the node's index in this level.
+            // The tree is full and has 16 levels. So the level of a node and the index of the node in this level
+            // determine the index of the node in sorted order.
             _ => {
                 let level = at.ilog2();
                 let order = (2 * (at - (1 << level)) + 1) << (15 - level);
@@ -221,8 +221,8 @@ pub(super) static TABLE16: Problem = problem(
     |inputs| stepped(&inputs.words("table"), 1 << 17, 4),
 );
 
-/// Performs 64 table look-ups per lane. The first look-up depends on the lane's number, and each later look-up depends
-/// on the previous look-up. An index of the table has `bits` bits.
+/// Performs 64 table look-ups per lane. The first look-up depends on the lane's number. Each later look-up depends on
+/// the previous look-up. An index of the table has `bits` bits.
 fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
     let steps = |lane: u32| {
         let (mut c, mut n) = (u32::MAX, lane);
@@ -262,7 +262,7 @@ pub(super) static OPTIONS: Problem = problem(
         Inputs(vec![("options", floats(1 << 18, 4, number))])
     },
     |inputs| {
-        // Cumulative normal distribution, approximated by a polynomial in 1 / (1 + 0.2316419 |d|).
+        // The cumulative normal distribution. A polynomial in 1 / (1 + 0.2316419 |d|) approximates this function.
         let normal = |d: f64| {
             let k = 1.0 / (1.0 + 0.231_641_9 * d.abs());
             let factors = [1.330_274_429, -1.821_255_978, 1.781_477_937, -0.356_563_782, 0.319_381_53];

@@ -50,13 +50,13 @@ pub struct Launch {
     pub shared_bytes: Option<u32>,
     /// Number of barriers per block. If this field is absent, the launch uses the number that the container states.
     pub barriers: Option<u32>,
-    /// Number of the grid (default: 0). Programs read this number from `s[0x0]`.
+    /// The number of the grid (default: 0). Programs read this number from `s[0x0]`.
     #[serde(default)]
     pub grid_id: u16,
     /// The driver that generated the program: `nv50-compute`. The launch fixes the errors that this driver is known to
     /// make in generated programs.
     pub driver_fixes: Option<String>,
-    /// Whether to run the launch even if its blocks do not fit into a multiprocessor of the chip.
+    /// Whether the launch runs even if its blocks do not fit into a multiprocessor of the chip.
     #[serde(default)]
     pub oversized: bool,
     /// Size of a pointer in the parameter area in bytes: 4 (default) or 8. The field applies if the container does not
@@ -71,7 +71,7 @@ pub struct Launch {
     /// Segments of global memory, in addition to the segments that buffers state.
     #[serde(default)]
     pub segment: Vec<SegmentValues>,
-    /// Contents of constant banks. These contents overwrite the contents that the container states.
+    /// Contents of constant banks. These contents replace the contents that the container states.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
     /// Inputs of a fragment, vertex or geometry program.
@@ -81,8 +81,8 @@ pub struct Launch {
     /// derivatives.
     #[serde(default)]
     pub helpers: bool,
-    /// Number of colours that a fragment program returns, 1 to 8 (default: 1). Each colour is in four registers. The
-    /// first colour starts at $r0.
+    /// Number of colours that a fragment program returns. The number is 1 to 8 (default: 1). Each colour is in four
+    /// registers. The first colour starts at $r0.
     pub colors: Option<u32>,
     /// Number of registers that a fragment program returns, starting at $r0: 0 to 128. This field is an alternative to
     /// `colors`. Registers that do not form a whole colour become the output `others`.
@@ -93,8 +93,8 @@ pub struct Launch {
     /// Whether multiplication of 0 by any value results in 0.
     #[serde(default)]
     pub mul_zero_wins: bool,
-    /// Samplers. If this list is empty, each texture also defines a sampler. If this list is not empty, a texture
-    /// defines a sampler only if the texture states a filter or a wrap mode.
+    /// Samplers. If this list is empty, each texture also defines a sampler. If this list is not empty, only a texture
+    /// that states a filter or a wrap mode defines a sampler.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
     /// Contents of p[] for a geometry program, as words.
@@ -116,8 +116,8 @@ pub struct ParamValue {
     pub segment: Option<u8>,
     /// One number, or several consecutive numbers, if the parameter is not a buffer.
     pub value: Option<Values>,
-    /// Offset of the first byte in the parameter area. By default, the parameter begins after the previous parameter
-    /// and is aligned to its own size.
+    /// Offset of the first byte in the parameter area. By default, the parameter follows the previous parameter,
+    /// aligned to the size of the parameter.
     pub offset: Option<u32>,
 }
 
@@ -147,7 +147,7 @@ pub struct SegmentValues {
     /// Maximum offset in the segment. If the segment is tiled, this field has two halves. The upper half is the number
     /// of the last row. The lower half is the offset of the last byte in a row.
     pub limit: u32,
-    /// Number of bytes from one row of tiles to the next row of tiles, if the segment is tiled.
+    /// If the segment is tiled, the number of bytes between the starts of two consecutive rows of tiles.
     pub pitch: Option<u32>,
     /// Number of rows in a tile. The number is a power of two up to 128.
     pub tile_rows: Option<u32>,
@@ -175,12 +175,12 @@ pub struct ConstantValues {
 pub struct InputValues {
     /// Number of the first word. Word n is `v[4n]` or `a[4n]`.
     pub word: u16,
-    /// One or more numbers for each lane, or one set of numbers that applies to all lanes. The numbers are stored in
-    /// consecutive words.
+    /// One or more numbers for each lane, or one list of numbers for all lanes. The numbers are stored in consecutive
+    /// words.
     pub values: Option<Values>,
-    /// A plane, as an alternative to `values` in a fragment program. Its three numbers are the value at (0, 0), the
-    /// change with x, and the change with y. For a perspective attribute, the plane describes attribute / w, and the
-    /// plane of word 0 describes 1 / w.
+    /// A plane, as an alternative to `values` in a fragment program. The three numbers of a plane are the value at (0,
+    /// 0), the change with x, and the change with y. For a perspective attribute, the plane describes attribute / w,
+    /// and the plane of word 0 describes 1 / w.
     pub plane: Option<[f32; 3]>,
     /// The result of flat interpolation for an input with a plane. This result is the value at the provoking vertex.
     pub flat: Option<f32>,
@@ -287,8 +287,8 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     Ok(stated.transpose()?.or(named).unwrap_or(Stage::Compute))
 }
 
-/// Returns an error if the launch has fields that do not apply to this kind of program. Some fields apply only to
-/// kernels. Some fields apply only to graphics programs.
+/// Returns an error if the launch has fields that do not apply to programs of this kind. Some fields of a launch apply
+/// only to kernels. Some fields of a launch apply only to graphics programs.
 fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -> Result<(), Error> {
     let of_graphics = [("lanes", lanes.is_some()), ("input", !file.input.is_empty())];
     let of_kernels = [
@@ -336,7 +336,7 @@ impl Launch {
         Ok(setup)
     }
 
-    /// Stores the constants that the launch states. These constants overwrite the constants that the container states.
+    /// Stores the constants that the launch states. These constants replace the constants that the container states.
     fn own_constants(&self, setup: &mut Setup, files: &dyn Files) -> Result<(), Error> {
         for constant in &self.constant {
             let what = format!("constant c{}[{:#x}]", constant.bank, constant.offset);
@@ -388,7 +388,7 @@ impl Launch {
             let what = format!("input {word}");
             match (values, plane, stage) {
                 (Some(values), None, _) if flat.is_none() => {
-                    // The inputs of a geometry program are addresses in p[], so these inputs are integers.
+                    // The inputs of a geometry program are integers, because these inputs are addresses in p[].
                     let values = match stage {
                         Stage::Geometry => {
                             let array = values.load_plain(&what, files)?;
@@ -478,9 +478,9 @@ impl Launch {
 
 /// Returns the words of an input. Each element of the result has the number of a word, and the values of this word in
 /// all lanes. If an array has several rows, the array has one row per lane. If an array has a single row, this row
-/// applies to all lanes. If an array without rows has as many numbers as the launch has lanes, each lane gets one
-/// number. Any other array without rows has up to four numbers, and each lane gets all of these numbers. As an
-/// exception, the numbers of a file of raw numbers are divided evenly among the lanes.
+/// applies to all lanes. If an array without rows has one number per lane of the launch, each lane gets one number. Any
+/// other array without rows has up to four numbers, and each lane gets all numbers of the array. As an exception, the
+/// numbers of a file of raw numbers are divided evenly among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {

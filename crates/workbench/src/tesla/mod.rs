@@ -82,8 +82,8 @@ fn about<'a>(module: Option<&'a Module>, program: &Program) -> About<'a> {
 }
 
 /// Returns the parameters of a program with labels for comments. If the container does not list parameters, the
-/// function computes the offsets of parameters from the types in the kernel's name. The function uses these offsets
-/// only if the types exactly fill the shared memory that the container states.
+/// function computes their offsets from the types in the kernel's name. The function uses these offsets only if the
+/// types exactly fill the shared memory that the container states.
 fn named_params(module: Option<&Module>, program: &Program) -> Vec<NamedParam> {
     let types = names::params_of_mangled(program.name.as_deref().unwrap_or_default());
     let fits = |types: &Vec<_>| program.params.is_empty() || types.len() == program.params.len();
@@ -191,8 +191,8 @@ impl Machine for Tesla {
         difference(program, &known).is_none()
     }
 
-    /// The comparison does not include the format and the notes. The comparison includes a chip, machine or program
-    /// type only if the container states this property.
+    /// The comparison does not include the format and the notes. The chip, the machine and the program type are
+    /// compared only if the container states them.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         let counts = |image: &Image| (image.modules.len(), image.programs.len());
         if counts(image) != counts(back) {
@@ -301,7 +301,7 @@ impl Machine for Tesla {
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
         // The run time of some lint rules grows with the square of the stack depth. So the stack depth is checked
-        // before these rules run.
+        // before the lint rules run.
         nesting(target, program)?;
         Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, target.tesla()))
     }

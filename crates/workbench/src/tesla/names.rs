@@ -1,4 +1,4 @@
-//! Mangled names of kernels (Itanium C++ ABI, as nvcc writes them). Such a name states the types of the kernel's
+//! Mangled names of kernels. nvcc mangles names by the Itanium C++ ABI. Such a name states the types of the kernel's
 //! parameters.
 
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum ParamType {
         /// Whether the type is signed.
         signed: bool,
     },
-    /// A built-in vector such as `float4`, passed by value.
+    /// A built-in vector such as `float4` that is passed by value.
     Vector(Dtype, usize),
     /// A structure, or another type that the name does not describe.
     Unknown,
@@ -168,7 +168,7 @@ fn scalar(name: &str) -> ParamType {
     })
 }
 
-/// Returns the type of one of CUDA's built-in vectors: `float4`, `uchar2`, and so on.
+/// Returns the type of a built-in vector of CUDA, such as `float4` or `uchar2`.
 fn vector(name: &str) -> ParamType {
     let Some((at, count)) =
         name.char_indices().last().and_then(|(at, digit)| Some((at, digit.to_digit(10)?)))

@@ -56,8 +56,9 @@ fn access(inst: &Inst) -> Option<Access> {
     }
 }
 
-/// Returns how an instruction accesses s[]. Two kinds of instructions access s[]: stores to s[], and instructions that
-/// load an operand from s[]. An instruction has at most one operand in s[]. Returns `None` for all other instructions.
+/// Returns how an instruction accesses s[]. Two kinds of instructions access s[]. Stores write to s[], and other
+/// instructions load an operand from s[]. An instruction has at most one operand in s[]. Returns `None` for all other
+/// instructions.
 fn banked(inst: &Inst) -> Option<BankedAccess> {
     let store = matches!(inst.op, Op::Memory(Memory::St | Memory::StUnlock));
     let operands = inst.src.iter().enumerate().filter_map(|(place, operand)| match operand {

@@ -79,8 +79,8 @@ impl error::Cause for Cause {
         let space = match space {
             MemorySpace::Shared => "s",
             MemorySpace::Local => "l",
-            // Segment 14 covers all of memory. Each other segment covers only a part of memory. So the addresses in the
-            // other segments are not addresses of the memory space `g`.
+            // Segment 14 covers all of memory. Each other segment covers a part of memory. So an address in another
+            // segment is not an address of the memory space `g`.
             MemorySpace::Global(14) => "g",
             _ => return None,
         };
@@ -194,7 +194,7 @@ impl GridSteps {
         if self.graphics { x as usize } else { y as usize * self.width + x as usize }
     }
 
-    /// Returns the block of a running group, or of an ended group whose state is still stored.
+    /// Returns the block of a group. The group must be running, or must have ended with its state still stored.
     fn block_of(&self, group: usize) -> Option<&Block> {
         let number = group / self.warps;
         match number == self.block() {
@@ -427,8 +427,8 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // In a graphics launch, each block is one warp, so the warp has the number 0 in the block. `number` is then the
-        // warp's number in the launch.
+        // In a graphics launch, each block consists of one warp, which has the number 0 in the block. `number` is then
+        // the warp's number in the launch.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }

@@ -265,9 +265,9 @@ fn place(
 /// Returns the parameters of a launch in the order of their declarations. Each entry has a parameter, and the
 /// declaration of this parameter in the program.
 ///
-/// A parameter whose name is declared belongs to the declaration with this name. All other parameters belong, in order,
-/// to the remaining declarations. If the launch states the offset of a parameter, the function ignores all
-/// declarations.
+/// If a parameter has the name of a declaration, the parameter belongs to this declaration. All other parameters
+/// belong, in order, to the remaining declarations. If the launch states the offset of a parameter, the function
+/// ignores all declarations.
 ///
 /// # Errors
 /// Returns an error if a name is not declared, or if a declared parameter has no value or two values. Also returns an
@@ -333,11 +333,11 @@ fn without_value(param: &Param) -> String {
 }
 
 /// A program without declared parameters may read a word of shared memory that was never written. This word may be a
-/// parameter that the launch does not state. Returns a message about this possibility if the address of the word is not
-/// far beyond the parameters of the launch.
+/// parameter that the launch does not state. Returns a message about this possibility if the word is not far beyond the
+/// parameters of the launch.
 pub(super) fn parameter_without_value(file: &Launch, program: &Program, address: u32) -> Option<String> {
     let undeclared = program.params.is_empty() && file.param.iter().all(|param| param.offset.is_none());
-    // A word at a higher offset is probably shared memory that the program uses itself, and not a parameter.
+    // A word at a higher offset is probably not a parameter. The program probably uses this word as shared memory.
     let is_next =
         (PARAMETERS..PARAMETERS + 4 * (file.param.len() as u32 + MOST_UNDECLARED)).contains(&address);
     (undeclared && is_next).then(|| {
@@ -358,7 +358,7 @@ pub(super) fn parameter_without_value(file: &Launch, program: &Program, address:
 const MOST_UNDECLARED: u32 = 16;
 
 /// Returns the error that the launch and the container have different numbers of parameters. The caller uses this error
-/// if the container does not name its parameters.
+/// if the container has no names of parameters.
 fn wrong_count(file: &Launch, program: &Program) -> Error {
     let declared = &program.params[..];
     let list: Vec<String> = declared
@@ -375,8 +375,8 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
     ))
 }
 
-/// Returns the bytes and the alignment of one or more numbers. If the type of a number is not stated, the function
-/// converts the number to a type of the size that the container declares.
+/// Returns the bytes and the alignment of one or more numbers. If a number has no stated type, the function converts
+/// the number to a type of the size that the container declares.
 fn number_bytes(
     what: &str,
     values: &Values,
@@ -398,7 +398,7 @@ fn number_bytes(
         false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
     // The size of the number may differ from the declared size. The function loads the number again, because a type of
-    // the declared size may be able to hold the number.
+    // the declared size may be able to represent the number.
     let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
@@ -422,14 +422,14 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
     }
 }
 
-/// Returns the types of the parameters. Only a mangled kernel name states these types, so the result is `None` for
-/// other names.
+/// Returns the types of the parameters. Only a mangled kernel name states these types. For other names, the result is
+/// `None`.
 ///
 /// # Errors
-/// Returns an error if the launch does not have as many parameters as the kernel's name states.
+/// Returns an error if the number of parameters in the launch differs from the number in the kernel's name.
 fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
-    // Parameters with stated offsets may be in any order. So the function cannot match these parameters with the types
-    // in the kernel's name.
+    // Parameters with stated offsets may be in any order. So the function cannot assign the types in the kernel's name
+    // to these parameters.
     let by_hand = file.param.iter().any(|param| param.offset.is_some());
     let name = program.name.as_deref().filter(|_| !by_hand);
     let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
