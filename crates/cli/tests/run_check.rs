@@ -522,8 +522,8 @@ fn a_reduction_without_its_barrier_is_a_race() {
     for engine in ["reference", "fast", "compiled", "lockstep", "lockstep=reference,compiled"] {
         let (_, error) = folder.ends(&format!("run reduction-race.s {arguments} --engine {engine}"), 1);
         for part in [
-            "race on s[0x98]: write at 0x28 by thread 32 (warp 1, lane 0) and read at 0x58 by thread 0 (warp 0, lane 0), no \
-             barrier between",
+            "race on s[0x98]: write at 0x28 by thread 32 (warp 1, lane 0) and read at 0x58 by thread 0 (warp 0, lane 0), \
+             without a barrier between them",
             "reduction-race.s:22: (lg $c0) mov b32 $r2 b32 s[$a2+0x18]",
             "the other access: st b32 s[$a1+0x18] $r2",
         ] {

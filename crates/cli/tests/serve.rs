@@ -241,7 +241,7 @@ fn a_buffer_that_needs_all_memory_is_refused() {
     let reply =
         served.answer("a", &format!(r#"{{"request": "run", "source": "{source}", "launch": "{launch}"}}"#));
     let message = reply["error"]["message"].as_str().unwrap();
-    assert!(message.contains("`memory` of 1073741824"), "{message}");
+    assert!(message.contains("the limit `memory` (1073741824)"), "{message}");
 }
 
 #[test]

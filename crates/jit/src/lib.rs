@@ -28,6 +28,7 @@
 
 mod accesses;
 mod asm;
+mod barrier;
 mod cache;
 mod called;
 mod cold;
@@ -54,7 +55,7 @@ pub use program::{Branch, Left, NO_NODE, Next, Target, Waits};
 pub use rows::Rows;
 pub use state::{EXIT, FLUSH, FLUSH_OPERANDS, Held, MASK, SITES, State, StateBox};
 pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
-pub use turns::{GROUPS, Group, Position};
+pub use turns::{GROUPS, Meeting, Peer};
 pub use verify::Rejected;
 
 /// Reason why code cannot be generated.

@@ -21,7 +21,7 @@ use crate::rows::Rows;
 use crate::segment::Segment;
 use crate::state::{EXIT, State};
 use crate::strip::Value;
-use crate::turns::{Group, Position};
+use crate::turns::{Meeting, Peer};
 
 /// Marks a position of the program at which no node begins.
 const NONE: u32 = u32::MAX;
@@ -468,8 +468,8 @@ impl<M: LinkedMachine> Linked<M> {
     pub fn take_turns(
         &self,
         state: &mut State,
-        groups: impl Iterator<Item = Group>,
-        position: Position,
+        groups: impl Iterator<Item = Peer>,
+        position: Meeting,
         limits: (u32, u32),
     ) {
         let groups = groups.map(|group| (group, self.code.bound(group.rows)));

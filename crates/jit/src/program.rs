@@ -21,6 +21,7 @@ use reconverge_guarded::{Guarded, Plain};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at_base};
+use crate::barrier::emit_barrier;
 use crate::called::Callee;
 use crate::cold::{Cold, emit_cold};
 use crate::emit::{self, Exits};
@@ -32,7 +33,6 @@ use crate::pool::Pool;
 use crate::segment::Segment;
 use crate::state::{EXIT, KEEP_DENORMALS, KINDS, State, place};
 use crate::strip::{Row, Strip};
-use crate::turns::emit_barrier;
 use crate::vectors::Vectors;
 use crate::verify::{self, Rejected};
 

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use reconverge_guarded::{Guarded, Placement, Plain};
 use reconverge_simt::Identity;
 
-use crate::turns::{Position, Turns};
+use crate::turns::{Meeting, Turns};
 
 /// Number of rows that are part of the state itself (*own rows*), in contrast to the rows of the group.
 pub(crate) const OWN: usize = 16;
@@ -293,7 +293,7 @@ impl State {
 
     /// Ends the turns of groups, if groups take turns. Returns the position of the groups, and the number of times that
     /// generated code has switched to another group.
-    pub fn end_turns(&mut self) -> Option<(Position, u32)> {
+    pub fn end_turns(&mut self) -> Option<(Meeting, u32)> {
         self.turns.end()
     }
 

@@ -159,7 +159,8 @@ pub trait Wide: Copy + fmt::Debug {
 #[derive(Clone, Debug)]
 pub struct Pairs<const M: usize> {
     pairs: [[u32; 2]; M],
-    /// The first words of all pairs, and the second words.
+    /// The first words of all pairs, and the second words. Only code for AVX-512 reads these words.
+    #[cfg_attr(not(all(feature = "every-level", target_arch = "x86_64")), allow(dead_code))]
     words: [[u32; M]; 2],
 }
 

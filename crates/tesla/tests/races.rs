@@ -287,8 +287,8 @@ fn a_race_names_both_accesses() {
     let cause = strict(&source, 64).unwrap_err();
     assert_eq!(
         cause.to_string(),
-        "race on s[0x40]: write at 0x30 by thread 0 (warp 0, lane 0) and write at 0x30 by thread 32 (warp 1, lane 0), no \
-         barrier between"
+        "race on s[0x40]: write at 0x30 by thread 0 (warp 0, lane 0) and write at 0x30 by thread 32 (warp 1, lane 0), \
+         without a barrier between them"
     );
 }
 

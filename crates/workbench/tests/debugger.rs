@@ -567,7 +567,7 @@ fn a_launch_whose_last_lanes_are_taken_away_has_ended() {
         assert_eq!(ask(&mut debugger, "set mask none"), "mask is lanes none\n");
         let answer = command::run(&mut debugger, movement).unwrap();
         assert_eq!((answer.halt, debugger.position()), (Some(Halt::End), 9), "{movement}");
-        assert!(answer.text.contains("the launch has ended"), "{}", answer.text);
+        assert!(answer.text.contains("the launch or the group has ended"), "{}", answer.text);
         assert_eq!(debugger.stepping().current(), None, "{movement}");
         assert_eq!(debugger.back(1), Halt::There, "{movement}");
         assert_eq!(debugger.position(), 8, "{movement}");

@@ -413,7 +413,7 @@ mod tests {
             ),
             (
                 "(lg $c0) exit nop",
-                "9..13: `exit` is not predicated: it acts for all lanes that are active (`ret`",
+                "9..13: `exit` is not predicated: it acts for all lanes that are active (to end only",
             ),
             ("mul u24 $r0 $r1 1.5", "16..19: `1.5` is a float"),
             ("add b16 $r0l $r1l -40000", "18..24: `-40000` has more than 16 bits"),

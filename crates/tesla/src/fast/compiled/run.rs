@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use reconverge_jit::{
-    Arrived, FLUSH, GROUPS, Group, Held, Left, Linked, LinkedMachine, NO_NODE, Position as Turns, State,
+    Arrived, FLUSH, GROUPS, Held, Left, Linked, LinkedMachine, Meeting, NO_NODE, Peer, State,
 };
 use reconverge_simt::{Identity, Silent};
 
@@ -179,16 +179,16 @@ impl Work<'_, '_, '_> {
         let groups = (0..count).map(|warp| {
             if warp == current {
                 let (rows, room) = (cursor.lanes.memory(), state.room);
-                return Group { rows, active: state.active, room, node: 0 };
+                return Peer { rows, active: state.active, room, node: 0 };
             }
             // SAFETY: the block that owns the warps is running, and only the current warp is borrowed elsewhere.
             let Parts { flow, rows, a, c, .. } = unsafe { warps.warp(warp) }.parts();
             let (node, active) = waiting[warp].unwrap_or_default();
             let rows = [bytes(rows), bytes(c), bytes(a)];
-            Group { rows, active: active.into(), room: flow.room() as u32, node }
+            Peer { rows, active: active.into(), room: flow.room() as u32, node }
         });
-        let groups: Vec<Group> = groups.collect();
-        let position = Turns { current, barrier: number.into(), waiting: waits };
+        let groups: Vec<Peer> = groups.collect();
+        let position = Meeting { current, barrier: number.into(), waiting: waits };
         linked.take_turns(state, groups.into_iter(), position, (switches, SLICE));
     }
 
@@ -197,7 +197,9 @@ impl Work<'_, '_, '_> {
     fn end_turns(&mut self, state: &mut State) {
         let Work { linked, cursor, waiting, .. } = self;
         cursor.follow(state);
-        let Some((Turns { current, barrier, waiting: waits }, switches)) = state.end_turns() else { return };
+        let Some((Meeting { current, barrier, waiting: waits }, switches)) = state.end_turns() else {
+            return;
+        };
         let Some(warps) = &mut cursor.warps else { return };
         warps.passes -= switches;
         for warp in (0..warps.count()).filter(|warp| *warp != current) {
