@@ -1,8 +1,8 @@
 """Measures the overhead of a shard on processes, on Dask and on Ray. Processes, Dask and Ray have two workers each.
 docs/cluster.md has the figures.
 
-Prints the wall time, and the CPU time of the busiest process that is not a worker. Unlike the CPU time, the wall time depends
-on other work on the machine.
+Prints the wall time, and the CPU time of the busiest process that is not a worker. Other work on the machine affects
+the wall time, but not the CPU time.
 """
 
 from __future__ import annotations

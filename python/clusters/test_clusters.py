@@ -1,5 +1,5 @@
-"""Processes, Dask and Ray write the same shards, even if a worker is killed during the run. Processes, Dask and Ray
-have two workers each.
+"""Processes, Dask and Ray write identical shards, even if the test kills a worker during the run. Processes, Dask and
+Ray have two workers each.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_doubles_nothing(
     with engine() as (workers, pids):
 
         def kill() -> None:
-            """Kills a worker when some shards exist, but not all of them."""
+            """Kills a worker when some shards exist and other shards are still missing."""
             while len(list(tmp_path.glob("*.parquet"))) < 3:
                 time.sleep(0.002)
             victims = pids()

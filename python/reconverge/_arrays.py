@@ -14,7 +14,8 @@ from .errors import ArrayCopied, Error
 if TYPE_CHECKING:
     from .program import Program
 
-#: An array for the native module: name, type, whether the user chose the type, shape, bytes.
+#: An array for the native module. The items are the name, the type, whether the user chose the type, the shape, and the
+#: bytes.
 Native = tuple[str, str, bool, list[int], npt.NDArray[np.uint8]]
 
 #: Matches a 64-bit type in the text of an instruction.

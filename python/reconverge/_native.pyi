@@ -11,8 +11,8 @@ from .keywords import LaunchFields
 
 __version__: str
 
-#: The state of a program: title and bytes of its file, whether the file is a source, isa, chip, stage, endian, included files,
-#: number of the program in the file.
+#: The state of a program. The items are the title of the file, the bytes of the file, whether the file is a source,
+#: isa, chip, stage, endian, the included files, and the number of the program in the file.
 ProgramState = tuple[
     str,
     bytes,
@@ -32,8 +32,8 @@ LaunchState = tuple[
 ]
 #: A function that takes an event, or columns of events.
 HookFunction = Callable[..., object]
-#: The function of a hook, and the events that the hook selects: a bit for each kind of event, ranges of addresses, groups, and
-#: the numbers of registers and memories.
+#: The function of a hook, and the events that the hook selects. Events are selected by a bit for each kind, by ranges
+#: of addresses, by groups, and by the numbers of registers and memories.
 Hook = tuple[
     HookFunction,
     int,
@@ -99,7 +99,7 @@ def launch_file(
 def kernel(name: str, isa: str, lanes: int | None) -> tuple[Program, Launch]: ...
 @final
 class Event:
-    """One event of a run. An event has the same columns as :class:`reconverge.Events`."""
+    """One event of a run. The attributes have the names of the columns of :class:`reconverge.Events`."""
 
     def __init__(
         self,

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 #: Runs a function on each item, in any order and on any process. Returns the results. The results of some items may be missing.
 Map = Callable[[Callable[["Task"], "str | None"], "list[Task]"], Iterable["str | None"]]
 
-#: Seconds between two checks for shards that other processes run.
+#: Seconds between two checks whether other processes have finished their shards.
 _WAIT = 0.5
 
-#: Outcomes of experiments. ``sdc``: the outputs differ from those of the run without the fault. ``diverged``: the instructions
-#: or their active lanes differ from those of the run without the fault, but the outputs are equal.
+#: Outcomes of experiments. ``sdc``: the outputs differ from the outputs of the run without the fault. ``diverged``: the
+#: issued instructions or active lanes differ from the run without the fault, but the outputs are equal.
 Outcome = Literal["masked", "diverged", "sdc", "trap", "hang"]
 
 #: An experiment: a row of the results. ``class`` is the name that the outcome function returned for the experiment.
@@ -71,7 +71,8 @@ Experiment = TypedDict(
 
 
 class OutcomeRate(TypedDict):
-    """The number of experiments with one outcome, and the share of this number in the experiments of a point, site and model."""
+    """The number of experiments with one outcome. The rate is their share of all experiments of a point, site and
+    model."""
 
     outcome: Outcome
     count: int
@@ -80,8 +81,8 @@ class OutcomeRate(TypedDict):
     interval: tuple[float, float]
 
 
-#: The number of experiments for which the outcome function returned one name, and the share of this number in the experiments of
-#: a point, site and model.
+#: The number of experiments for which the outcome function returned one name. The rate is their share of all
+#: experiments of a point, site and model.
 ClassRate = TypedDict(
     "ClassRate", {"class": str, "count": int, "rate": float, "interval": tuple[float, float]}
 )
@@ -149,7 +150,7 @@ class SiteProfile(TypedDict):
 
 
 class PointDescription(TypedDict):
-    """One launch of a campaign, and the run of this launch without a fault."""
+    """One launch of a campaign, and the results of its run without a fault."""
 
     parameters: dict[str, str]
     isa: str
@@ -190,7 +191,8 @@ class Progress:
     done: int
     #: Number of experiments in the campaign.
     total: int
-    #: Number of finished experiments for each outcome, or for each name that the outcome function returned.
+    #: Number of finished experiments for each outcome. With an outcome function, for each name that this function
+    #: returned.
     outcomes: Mapping[str, int]
 
     def __str__(self) -> str:
@@ -244,7 +246,7 @@ class Task:
     version: str
     shard: int
     folder: str
-    #: The outcome function, and the name that stands for the function in the hash of the campaign.
+    #: The outcome function, and the name of this function in the hash of the campaign.
     classify: Classify | None = None
     named: str | None = None
 
@@ -346,9 +348,9 @@ class Campaign:
 
     ``classify`` returns the name of an experiment's outcome. The argument of ``classify`` (:class:`Ended`) has the
     experiment, its outputs and the golden outputs. The column ``class`` of the results has the names of the outcomes. The field
-    ``classes`` of the summary has counts of these names. The hash of the campaign includes the outcome function, so a shard
-    never has results of different outcome functions. If several processes run the campaign, ``classify`` must be defined in a
-    module.
+    ``classes`` of the summary has counts of these names. The hash of the campaign includes the outcome function. So no
+    shard has results of several outcome functions. If several processes run the campaign, ``classify`` must be defined
+    in a module.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, classify: Classify | None = None) -> None:
@@ -389,11 +391,11 @@ class Campaign:
 
         ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function
         that runs tasks. ``progress`` is called at the start and after each shard. If ``progress`` raises an exception,
-        the run ends, and finished shards remain in the folder. If a worker is killed, the worker's shards run again, as
-        long as each attempt finishes at least one shard. If the file of a shard is damaged, the shard also runs again,
-        and the function issues the warning :class:`~reconverge.errors.ShardDamaged`. Several programs can run the same
-        campaign in the same folder at the same time, even on several hosts. These programs divide the shards among
-        themselves.
+        the run ends, and finished shards remain in the folder. If a worker is killed, the shards of the worker run
+        again. The run ends with an error if an attempt does not finish any shard. A shard with a damaged file also runs
+        again. In this case, the function issues the warning :class:`~reconverge.errors.ShardDamaged`. Several programs
+        can run the same campaign in the same folder at the same time, even on several hosts. These programs divide the
+        shards among themselves.
         """
         mapped = over(engine) if map is None else map
         self._portable(engine if map is None else 1)

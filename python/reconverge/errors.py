@@ -58,12 +58,13 @@ class StopRun(Exception):  # noqa: N818
 
 
 class Trap(RuntimeError):
-    """The program did what the hardware forbids or leaves undefined.
+    """The program executed an operation that the hardware forbids or leaves undefined.
 
     ``str(trap)`` has the lines that the command ``reconverge run`` prints. The attributes have this information as Python values.
     """
 
-    #: The first line of the message. This line states what happened, where it happened, and which lanes trapped.
+    #: The first line of the message. It states the cause of the trap, the position of the trap, and the lanes that
+    #: trapped.
     message: str
     #: The file of the program.
     file: str
@@ -73,11 +74,11 @@ class Trap(RuntimeError):
     lanes: list[int]
     #: The cause of the trap.
     cause: str
-    #: The text of the instruction in the source, or in the disassembly if the program does not have a source.
+    #: The text of the instruction in the source. If the program does not have a source, the text in the disassembly.
     instruction: str | None
     #: The line of the instruction in the source.
     line: int | None
-    #: The first lane that trapped, as its number in the whole launch.
+    #: The number of the first lane that trapped. Lanes are numbered over the whole launch.
     lane: int | None
     #: Words of the registers that the instruction uses, by name.
     registers: dict[str, list[int]]
@@ -116,7 +117,7 @@ class ShardDamaged(UserWarning):
 
 
 class TypeChosen(UserWarning):
-    """The package chose a type for numbers, because the user has not stated a type for these numbers."""
+    """The package chose a type for numbers whose type the user did not state."""
 
 
 def missing(path: str) -> NoReturn:

@@ -55,8 +55,8 @@ class Page:
 
     def _repr_html_(self) -> str:
         # The text of the frame is in the attribute `srcdoc` instead of a `data:` URL. In Chromium, a `data:` URL has at
-        # most 2 MB, and some editors do not load `data:` URLs. The page sets the fragment of its own URL. The element
-        # `base` prevents a change of the notebook's URL.
+        # most 2 MB. Some editors do not load `data:` URLs. The page sets the fragment of the URL. The element `base`
+        # prevents a change of the notebook's URL.
         head = '<head><base href="about:srcdoc">'
         if self.place:
             head += f"<script>location.hash = {json.dumps(self.place)}</script>"
@@ -211,7 +211,7 @@ def trace(events: Trace) -> str:
 
 
 def session(stepped: Session) -> str:
-    """The position of a session: its lanes, its stack, and its next instruction."""
+    """The position of a session: the lanes, the stack, and the next instruction of the session."""
     if stepped.ended or stepped.pc is None:
         return f"<div>{escape(repr(stepped))}</div>"
     program = stepped.program

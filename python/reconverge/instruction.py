@@ -60,8 +60,8 @@ class Explanation:
         return html.explanation(self)
 
 
-#: The purpose of a read. A value is read as an operand, to decide the flow, to form the address of a memory word or register,
-#: or to write an output.
+#: The purpose of a read. An instruction reads a value as an operand, to decide the flow, to compute the address of a
+#: memory word or register, or to write an output.
 Purpose = Literal["value", "flow", "address", "output"]
 
 
@@ -84,7 +84,7 @@ class Operation(NamedTuple):
     loads: str | None
     #: The memory that the operation writes.
     stores: str | None
-    #: Whether active lanes can keep the old value of the result, because of a predicate or a condition.
+    #: Whether a predicate or a condition can prevent the write of the result in active lanes.
     conditional: bool
 
 
@@ -211,7 +211,7 @@ def _split(text: str, separators: str) -> list[str]:
 
 
 _OPERAND = re.compile(r"[-+~!|]*(\$|#$|\w*\[|0x[0-9a-fA-F]|\d|[A-Z_]\w*$)|.*[$\[]")
-#: Words in the text of a Tesla instruction. Each of these words belongs to the operand that follows the word.
+#: Words in the text of a Tesla instruction. Each word belongs to the operand that follows the word.
 _SIGNS = ("neg", "abs", "not", "sshr")
 
 

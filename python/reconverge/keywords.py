@@ -12,7 +12,7 @@ import numpy.typing as npt
 Number = int | float | np.number | np.bool_
 #: Numbers: an array, a number, nested lists, or a string in the form of launch files. An array keeps its type.
 Values = str | Number | npt.NDArray[np.generic] | Sequence["Values"]
-#: Numbers, or a pair of numbers and the format or stride of a buffer: ``(array, "FLOAT32_1:8x8")``, ``(array, 16)``.
+#: Numbers, or a tuple of numbers and the format or stride of a buffer: ``(array, "FLOAT32_1:8x8")``, ``(array, 16)``.
 Formatted = Values | tuple[Values, str | int] | tuple[Values, str | int, str | int]
 
 

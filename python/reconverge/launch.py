@@ -57,7 +57,7 @@ class Result(Mapping[str, Output]):
         self.lane_instructions: int = rest["lane_instructions"]
         #: Number of branch decisions that split the lanes of a group.
         self.divergent_branches: int = rest["divergent_branches"]
-        #: The exactness grade of each operation, and the number of times that the operation was issued.
+        #: For each operation, the exactness grade, and how often the operation was issued.
         self.fidelity: dict[str, tuple[str, int]] = {
             name: (grade, times) for name, (grade, times) in rest["fidelity"].items()
         }
@@ -104,7 +104,7 @@ class Result(Mapping[str, Output]):
     def at(
         self, address: SupportsIndex, count: int = 1, dtype: npt.DTypeLike = np.uint32
     ) -> npt.NDArray[np.generic]:
-        """The numbers at an address of global memory, as a view of the output that contains these numbers.
+        """The numbers at an address of global memory. The array is a view of the output that contains the address.
 
         This method is useful for a captured launch. The outputs of a captured launch are whole allocations. The
         parameters of the launch are pointers into these allocations.
@@ -154,10 +154,11 @@ class Launch:
         self.program = program
         self._native = native
         self._places: dict[str, tuple[int, int]] | None = None
-        # No warning is needed for a plain number that is passed to a kernel, because the number determines the type of the
-        # parameter.
+        # If the user passes a plain number to a kernel, the number determines the type of the parameter. No warning is
+        # needed.
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
-        # The native module does not report lists of floats, because in a launch file a fraction is enough to state the type.
+        # The native module does not report lists of floats, because a number with a fraction states the type in a
+        # launch file.
         known = {each.rsplit(" ", 1)[0] for each in native.typed}
         typed += [f"{place} f32" for place in floats if place not in known]
         if typed:
@@ -184,9 +185,9 @@ class Launch:
 
     @property
     def fields(self) -> LaunchFields | None:
-        """The fields as they are written in the launch file. ``None`` if the launch does not come from a file.
+        """The fields of the launch file, as the file states them. ``None`` if the launch does not come from a file.
 
-        The dict is a copy. To change fields of a launch, pass these fields to :func:`launch` as keywords.
+        The dict is a copy. To change a field of a launch, pass the field to :func:`launch` as a keyword.
         """
         return self._native.fields()
 
@@ -279,7 +280,7 @@ def _value(place: str, value: object, arrays: Arrays, *, memory: bool = False) -
     if isinstance(value, str):
         return value
     if isinstance(value, tuple) and len(value) >= 2 and not isinstance(value[0], numbers.Number):
-        # A buffer with its format or stride: (array, "FLOAT32_1:8x8"), (array, 16).
+        # A buffer and the format or stride of the buffer: (array, "FLOAT32_1:8x8"), (array, 16).
         return ":".join([_value(place, value[0], arrays, memory=memory), *(str(each) for each in value[1:])])
     if isinstance(value, (bool, int, float)):
         return str(int(value) if isinstance(value, bool) else value)
@@ -298,7 +299,7 @@ def _texture(unit: object, value: object, arrays: Arrays) -> str:
     return f"{arrays.name(place, value)}:{texels.shape[1]}x{texels.shape[0]}"
 
 
-#: Fields whose arrays become bytes of memory without a conversion.
+#: If an array is the value of one of these fields, the bytes of the array become memory without a conversion.
 _MEMORY = ("buffer", "param")
 
 
@@ -327,7 +328,8 @@ _WHOLE = {"lanes": 1, "shared": 0, "watchdog": 0}
 
 
 def _known(fields: Mapping[str, object], known: Mapping[str, object]) -> None:
-    """Raises an error for keywords that no launch has, and for fields of ``_WHOLE`` that are not whole numbers in range."""
+    """Raises an error for an unknown keyword. Also raises an error if a field of ``_WHOLE`` is not a whole number in
+    range."""
     for name, value in fields.items():
         if name not in known:
             raise UnknownKeyword(f"unknown keyword `{name}`{meant(name, known)}; docs/launch-files.md lists the fields")
@@ -336,7 +338,7 @@ def _known(fields: Mapping[str, object], known: Mapping[str, object]) -> None:
 
 
 def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
-    """The command-line option for a parameter: the name and the value of the option."""
+    """The name and the value of the command-line option for a parameter."""
     place = f"params {place}"
     if isinstance(value, np.generic) and not isinstance(value, (np.float64, np.int64, np.bool_)):
         return "arg", f"{value.item()}:{value.dtype.kind}{value.dtype.itemsize * 8}"
@@ -360,8 +362,8 @@ def _is_floats(value: object) -> bool:
 
 
 def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
-    """The buffers and parameters whose value is a list of floats, and whose memory does not have a type. (Inputs and R500
-    buffers have a type, so the result does not contain them.)"""
+    """The buffers and parameters without a type of memory whose value is a list of floats. (The result does not contain
+    inputs and R500 buffers, because they have a type.)"""
     if program.isa == "r500":
         return []
     found = []

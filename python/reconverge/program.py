@@ -232,9 +232,9 @@ class Program(Sequence[Instruction]):
 
         The keys of ``inputs``, ``constants``, ``buffers`` and ``textures`` are the names in the options of the command
         line: ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel. An array becomes a buffer,
-        and a number becomes a value. If the source names its parameters, the names in ``params`` determine which parameter gets
-        which value. Otherwise, the order of ``params`` determines which parameter gets which value. Any other keyword
-        is a field of a launch file. A value is a numpy array, a number, nested lists, or a string in the form of launch
+        and a number becomes a value. If the source names its parameters, the names in ``params`` assign the values to
+        the parameters. Otherwise, the order of ``params`` assigns the values to the parameters. Any other keyword is a
+        field of a launch file. A value is a numpy array, a number, nested lists, or a string in the form of launch
         files (``"0..64"``, ``"f32[64]"``, ``"a.npy"``). An array keeps its type. A number and nested lists are
         converted to the type of the register or memory.
         """
@@ -265,7 +265,7 @@ class Program(Sequence[Instruction]):
         return self.launch(**launch).stats()
 
     def __eq__(self, other: object) -> bool:
-        """Whether the files of both programs have the same bytes, and both programs have the same index in their files."""
+        """Whether both programs have the same index in files with the same bytes."""
         if not isinstance(other, Program):
             return NotImplemented
         return self is other or self._native.state() == other._native.state()
@@ -397,7 +397,7 @@ def disassemble(
     stage: str | None = None,
     endian: str | None = None,
 ) -> Program:
-    """The program with these words in memory order, or the program in the bytes of a file.
+    """The program that consists of words in memory order, or the program in the bytes of a file.
 
     >>> import reconverge
     >>> print(reconverge.disassemble([0xf0000001, 0xe0000781], isa="tesla")[0].text)

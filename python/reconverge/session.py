@@ -1,4 +1,5 @@
-"""Sessions: launches that run step by step, with their flow state, registers, memory and snapshots."""
+"""Sessions. A session runs a launch step by step. It has the flow state, registers, memory and snapshots of the
+launch."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ class Why(NamedTuple):
     #: The letter that traces use: A active, b branch, k break, c continue, p parked, x exited, u uncovered.
     letter: str
     word: str
-    #: If a branch deactivated the lane, the number of open flow constructs inside the construct of the branch. If the lane is
-    #: parked, the address at which the lane resumes.
+    #: If a branch switched the lane off, the number of open flow constructs inside the construct of this branch. If the
+    #: lane is parked, the address at which the lane resumes.
     number: int | None
 
     def __str__(self) -> str:
@@ -68,7 +69,7 @@ class Depth(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A register, by its class and number, and optionally one of its channels."""
+    """The class and the number of a register, and optionally one channel of the register."""
 
     name: str
     number: int
@@ -244,13 +245,12 @@ class Registers(Generic[_WordT]):
 
 
 def _first(rows: npt.NDArray[_WordT]) -> npt.NDArray[_WordT]:
-    """Removes the axis of the channels, which is the last axis of an array, if this axis has one element."""
+    """Removes the last axis of an array, if the length of this axis is one. The last axis has the channels."""
     return rows.reshape(rows.shape[:-1])
 
 
 def named_end(text: object, classes: Classes) -> Chosen:
-    """The register at the end of a slice. The number of this register may be one more than the number of the last
-    register.
+    """The register at the end of a slice. The number of this register can be one more than the largest register number.
     """
     return named(text, [(name, count + 1, channels) for name, count, channels in classes])
 
@@ -502,7 +502,7 @@ class Session:
     def why(self, lane: int | None = None, *, group: int | None = None) -> list[Why] | Why:
         """The reasons why the lanes of a group are active or inactive for the next instruction.
 
-        If ``lane`` is given, returns only the reason for this lane.
+        With ``lane``, returns only the reason for this lane.
         """
         lanes = [Why(number, *each) for number, each in enumerate(self._native.why(self._any(group)))]
         if lane is None:
@@ -532,8 +532,8 @@ class Session:
 
     @property
     def spaces(self) -> dict[str, str]:
-        """The memory spaces by name. The value ``launch``, ``group`` or ``lane`` states whether the space exists once in the launch,
-        once in each group, or once in each lane."""
+        """The names of the memory spaces. The value of a name is ``launch``, ``group`` or ``lane``: the launch, each
+        group or each lane has its own copy of the space."""
         return dict(self._native.spaces())
 
     def memory(self, space: str, *, group: int | None = None, lane: int = 0) -> Memory:
@@ -553,10 +553,10 @@ class Session:
         """Executes instructions. Returns ``False`` if the launch has ended. So ``while s.step(): ...`` runs the launch to its
         end.
 
-        Executes ``times`` instructions, in the order of the launch. If ``group`` is given, executes ``times``
-        instructions of this group. The launch has a fixed order, so instructions of other groups may run first. The function
-        then returns ``False`` if this group has ended. If ``lane`` is given, each step continues until this lane of the group
-        is active for the next instruction.
+        Executes ``times`` instructions, in the order of the launch. With ``group``, executes ``times`` instructions of
+        this group, and returns ``False`` if this group has ended. The launch has a fixed order, so instructions of
+        other groups may run first. With ``lane``, each step continues until this lane of the group is active for the
+        next instruction.
         """
         followed = None if lane is None else whole("lane", lane, 0, 63)
         chosen = None if group is None else self._any(group)
@@ -567,8 +567,8 @@ class Session:
         session.
 
         A hook for issues is called before the instruction runs. At this time, ``session.pc`` and ``session.mask`` have
-        the values of the event. If the hook changes values, the instruction reads the changed values. All other hooks
-        are called after the instruction that causes the event. If a hook returns ``"stop"`` or raises
+        the values of the event. If the hook changes values, the instruction reads the changed values. A hook for any
+        other event is called after the instruction that causes the event. If a hook returns ``"stop"`` or raises
         :class:`~reconverge.StopRun`, the session stops at this instruction. The session can continue later.
         """
         from .trace import observe_session
@@ -587,9 +587,9 @@ class Session:
         """Runs until the next instruction matches the arguments. Returns ``there`` in this case. Returns ``budget`` if the
         maximum number of instructions was executed, and ``end`` if the launch has ended.
 
-        ``pc`` has the addresses of instructions that match. If ``parted`` is true, an instruction matches only if some
-        lanes of its group are active and some lanes are inactive. ``predicate`` is a function that is called before
-        each instruction. These calls are slow.
+        ``pc`` has the addresses of instructions that match. If ``parted`` is true, an instruction matches only if its
+        group has both active and inactive lanes. ``predicate`` is a function that is called before each instruction.
+        These calls are slow.
         """
         whole("budget", budget)
         if predicate is None:

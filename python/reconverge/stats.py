@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MemoryCounts(TypedDict):
-    """Accesses to memory, and the memory transactions that serve these accesses."""
+    """Counts of the accesses to memory, and of the memory transactions that serve the accesses."""
 
     #: Number of requests. The machine's manual defines a request. For example, a request is the access of half a group.
     requests: int
@@ -29,7 +29,7 @@ class MemoryCounts(TypedDict):
 
 
 class BankCounts(TypedDict):
-    """Accesses to shared memory, and the passes in which the banks serve these accesses."""
+    """Counts of the accesses to shared memory, and of the passes in which the banks serve the accesses."""
 
     #: Number of requests. A request is the access of a half-warp.
     requests: int
@@ -39,10 +39,10 @@ class BankCounts(TypedDict):
     most: int
 
 
-#: Counts of an instruction that ran. ``pc``, ``text`` and ``class`` identify the instruction. ``executed`` is the number of
-#: times that the instruction was issued, ``lanes`` is the sum of its active lanes over all issues, and ``diverged`` is the
-#: number of times that its lanes diverged. The remaining counts describe the divergences of the instruction (the cost of both
-#: sides, and the distance to the reconvergence) and the memory accesses of the instruction.
+#: Counts of an instruction that ran. ``pc``, ``text`` and ``class`` identify the instruction. ``executed`` is how often
+#: the instruction was issued. ``lanes`` is the sum of the active lanes over all issues. ``diverged`` is how often the
+#: lanes diverged at the instruction. Some of the remaining counts describe the divergences at the instruction: the cost
+#: of both sides, and the distance to the reconvergence. The others describe the memory accesses of the instruction.
 InstructionCounts = TypedDict(
     "InstructionCounts",
     {
@@ -141,7 +141,7 @@ _MEMORY = ("requests", "transactions", "bytes_moved", "bytes_wanted")
 
 
 class Stats:
-    """The counts of each instruction in a run, and the sums of these counts over all instructions.
+    """The counts of each instruction in a run, and the totals over all instructions.
 
     >>> import reconverge
     >>> stats = reconverge.kernel("mandel", "r700", lanes=64).stats()

@@ -68,9 +68,9 @@ class Events:
     * ``group``: the group.
     * ``kind``: the index of the kind in ``KINDS``.
     * ``pc``: the address of the instruction that causes the event.
-    * ``mask``: a set of lanes. Bit n is lane n of the group. For an issue, a reconvergence and a resume, these are the active
-      lanes. For a trap, these are the lanes that trapped. For a divergence, these are the lanes that run first. A write, a load
-      and a store have one lane.
+    * ``mask``: a set of lanes. Bit n is lane n of the group. For an issue, a reconvergence and a resume, the set has
+      the active lanes. For a trap, the set has the lanes that trapped. For a divergence, the set has the lanes that run
+      first. For a write, a load and a store, the set has one lane.
     * ``other``: for a divergence, the lanes that do not run first. For a jump, a load or a store, the address. For a write, the
       number of the register; ``registers`` has the register's name.
     * ``lane`` and ``value``: the lane and the value, for a write, a load or a store.
@@ -154,7 +154,7 @@ class Events:
         return Events({name: _frozen(column[chosen]) for name, column in self.columns.items()}, self._naming)
 
     def of(self, *kinds: str) -> Events:
-        """The events that are of these kinds."""
+        """The events whose kind is in ``kinds``."""
         return self.where(np.isin(self.kind, [_number(kind) for kind in kinds]))
 
     def lanes(self, width: int = 64) -> npt.NDArray[np.bool_]:
@@ -355,11 +355,11 @@ class Hooks:
     their memory. If no hook selects an event, the event does not cause a call.
 
     :meth:`Launch.observe` calls a hook with a batch of :class:`Events`, or with each :class:`Event` if ``batch`` is 1.
-    :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook
-    returns ``"stop"`` or raises :class:`~reconverge.StopRun`, the run ends. If a hook raises another exception, the run
-    ends and the caller receives the exception. If a hook can never be called, the method raises an error before the run.
-    If a hook was never called, the method raises an error after the run. This second error does not occur if the hook
-    has ``maybe=True``, or if a hook stopped the run.
+    :meth:`Session.observe` calls a hook with each event, and the hook may read and change the session. If a hook returns
+    ``"stop"`` or raises :class:`~reconverge.StopRun`, the run ends. If a hook raises another exception, the run ends
+    and the caller receives the exception. If a hook can never be called, the method raises an error before the run. If
+    a hook was never called, the method raises an error after the run. The error after the run does not occur if the
+    hook has ``maybe=True``, or if a hook stopped the run.
 
     >>> import reconverge
     >>> hooks, lost = reconverge.Hooks(), []
@@ -376,9 +376,9 @@ class Hooks:
     issue = _Kind()
     #: Lanes of a group diverge.
     diverge = _Kind()
-    #: Waiting lanes resume. The lanes that ran before this event wait or have ended.
+    #: Waiting lanes resume. The lanes that ran before the event wait or have ended.
     resume = _Kind()
-    #: Waiting lanes reconverge with the lanes that ran before this event.
+    #: Waiting lanes reconverge with the lanes that ran before the event.
     reconverge = _Kind()
     #: A stack or frame grows.
     push = _Kind()

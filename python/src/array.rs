@@ -11,10 +11,10 @@ use crate::errors::wrong;
 /// Returns an array as a read-only numpy array. The numpy array is a view of the array's bytes, so the bytes are not
 /// copied.
 ///
-/// numpy lets a user make a view writable again in two cases: if the base array of the view is writable, or if the
-/// object that owns the memory has a writable buffer. To prevent the first case, this function makes the base array
-/// read-only before a view of the base array exists. To prevent the second case, a Rust object without a buffer owns
-/// the memory.
+/// numpy lets a user make a view writable again in two cases. In the first case, the base array of the view is
+/// writable. In the second case, the object that owns the memory has a writable buffer. To prevent the first case, this
+/// function makes the base array read-only before a view of the base array exists. To prevent the second case, a Rust
+/// object without a buffer owns the memory.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     let Array { dtype, shape, bytes } = array;
     let name = format!("{}{}", &dtype.name()[..1], dtype.bytes());
@@ -35,8 +35,8 @@ pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) ->
 pub(crate) struct FromNumpy<'py>(String, String, bool, Vec<usize>, PyReadonlyArray1<'py, u8>);
 
 impl FromNumpy<'_> {
-    /// Returns the name, the array, and the origin of the array's type. If the user chose the type, the origin is the
-    /// same as for a type that a `.npy` file states.
+    /// Returns the name, the array, and the origin of the array's type. A type that the user chose has the same origin
+    /// as a type that a `.npy` file states.
     ///
     /// # Errors
     /// Fails if the workbench does not have the type, or if the bytes are not contiguous.

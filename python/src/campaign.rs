@@ -24,7 +24,7 @@ pub(crate) struct Campaign {
 /// An outcome function that is written in Python.
 struct OutcomeFunction {
     function: Py<PyAny>,
-    /// The point that was used most recently, and the outputs of its golden run.
+    /// The most recently used point, and the outputs of the golden run of this point.
     golden: Mutex<Option<(u32, Py<PyDict>)>>,
     /// The exception that the outcome function raised.
     failed: Mutex<Option<PyErr>>,
@@ -222,7 +222,7 @@ impl Campaign {
         })
     }
 
-    /// Returns the bytes of a shard's file if these bytes pass all checks.
+    /// Returns the bytes of a shard's file if the file passes all checks.
     fn shard_bytes<'py>(
         &self,
         py: Python<'py>,

@@ -97,8 +97,9 @@ pub(crate) fn run(error: Error) -> PyErr {
     run_of(error, "")
 }
 
-/// Returns the error for a launch that cannot be prepared. If the message names options of the command line, Python
-/// keywords replace these options. If the launch comes from a launch file, the names of fields replace these options.
+/// Returns the error for a launch that cannot be prepared. In the message, the function replaces options of the command
+/// line by Python keywords. If the launch comes from a launch file, the function replaces the options by names of
+/// fields.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),

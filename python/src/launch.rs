@@ -53,13 +53,13 @@ type LaunchState<'py> = (
 /// Names of registers with their numbers, and names of memories. [`Launch::naming`] returns these names.
 type Naming = (Vec<(u32, String)>, Vec<String>);
 
-/// The description from which a launch was created. If a launch is sent to another process, the other process creates
-/// the launch from this description.
+/// The description from which a launch was created. If Python sends a launch to another process, that process creates
+/// the launch from the description.
 enum Recipe {
     /// A built-in kernel, and the number of lanes that the user requested.
     Kernel(&'static str, Isa, Option<u32>),
-    /// The text of a launch file, options of the command line, and the arrays and files that the text and the options
-    /// name.
+    /// The text of a launch file and options of the command line. The last field has the arrays and files that the text
+    /// and the options name.
     Stated(String, Vec<(String, String)>, Arc<Beside>),
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn relaunch(
 /// the value.
 ///
 /// # Errors
-/// Fails if the file is not a launch file, or if a file that the launch file names cannot be read.
+/// Fails if the file is not a launch file, or if the function cannot read a file that the launch file names.
 #[pyfunction]
 pub(crate) fn launch_file(
     path: PathBuf,
@@ -122,7 +122,8 @@ pub(crate) fn launch_file(
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
     let changes = LaunchFile::fields(changes).map_err(errors::wrong)?;
     let text = match changes.is_empty() {
-        // Without changes, the text of the launch file stays the same, so that messages refer to the lines of the file.
+        // Without changes, the function uses the unchanged text of the launch file, so that messages refer to the lines
+        // of the file.
         true => text,
         false => {
             let mut changed = fields.clone();
@@ -189,7 +190,7 @@ fn dict<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
 /// Each kernel of the suite has a fixed number of lanes.
 ///
 /// # Errors
-/// Fails if the kernel does not exist, or if the kernel cannot run with this number of lanes.
+/// Fails if the kernel does not exist, or if the kernel cannot run with `lanes` lanes.
 #[pyfunction]
 pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Program, Launch)> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
@@ -221,7 +222,7 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Pro
 /// Checks that a requested chip is the chip of the program. The words of a program are specific to the program's chip.
 ///
 /// # Errors
-/// Fails if no chip of the machine has this name, or if the program is for another chip.
+/// Fails if no chip of the machine has the name `asked`, or if the program is for another chip.
 fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
     let other =
         Target::new(target.isa, Some(asked)).map_err(|error| errors::wrong(format!("chip: {error}")))?;
@@ -236,8 +237,7 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
 
 impl Launch {
     /// Returns the launch that the text of a launch file and options describe. If the launch does not come from a file
-    /// (`fields` is absent), the function adds two properties of the program's target to the launch. These properties
-    /// are the chip and the program type.
+    /// (`fields` is absent), the function adds the chip and the program type of the program's target to the launch.
     fn stated(
         program: &Program,
         title: String,
@@ -295,21 +295,21 @@ impl Launch {
         self.core.typed.clone()
     }
 
-    /// Returns the fields as they are written in the launch file. Returns `None` if the launch does not come from a
-    /// file.
+    /// Returns the fields of the launch file, as the file states them. Returns `None` if the launch does not come from
+    /// a file.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.core.fields.as_ref().map(|table| dict(py, table)).transpose()
     }
 
-    /// Returns the buffers in Tesla's global memory. Each buffer has its name, the address of its first byte, and the
-    /// address after its last byte. On other machines, the list is empty.
+    /// Returns the buffers in Tesla's global memory. Each tuple has the name of a buffer, the address of the first
+    /// byte, and the address after the last byte. On other machines, the list is empty.
     fn buffers(&self) -> PyResult<Vec<(String, u64, u64)>> {
         let stepping = self.core.stepping(&self.core.with(None, None, Engine::Fast)?)?;
         let buffers = stepping.buffers("g", 0, Lane(0)).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Runs the launch to its end. Returns the outputs by name, and all other results as JSON.
+    /// Runs the launch to its end. Returns the outputs by name. Returns all other results as JSON.
     #[pyo3(signature = (engine=None, jobs=None))]
     fn run<'py>(
         &self,
@@ -378,8 +378,8 @@ impl Launch {
         Ok(profile.to_json(&listing.instructions(&program.words), memory, rule, groups_per_block).to_string())
     }
 
-    /// Returns the report page of a run. If the program traps, the page shows the run up to the trap, and the trap
-    /// itself.
+    /// Returns the report page of a run. If the program traps, the page shows the run up to the trap and the message
+    /// about the trap.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let options = self.core.with(None, None, Engine::Fast)?;
         let Core { program: Program { opened, .. }, session, title, .. } = &*self.core;
@@ -397,7 +397,7 @@ impl Launch {
     }
 
     /// Runs the launch and passes events to hooks in batches of columns. If `batch` is 1, passes one event at a time.
-    /// Returns the reason for the end of the run (`end`, `limit` or `stop`), and the number of events that each hook
+    /// Returns the reason why the run ended (`end`, `limit` or `stop`), and for each hook the number of events that it
     /// received.
     ///
     /// `limit` is the maximum number of events that the hooks receive.

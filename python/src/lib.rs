@@ -2,9 +2,9 @@
 //! outputs.
 //!
 //! The Python part (`reconverge/*.py`) has the classes that users see. The Rust part does the work that needs the
-//! machines. The Rust part passes data that users only read (explanations, counts, findings) as JSON text. The Rust
-//! part passes numbers without a copy, as numpy arrays whose buffers Rust allocated. Python's interpreter lock is
-//! released during runs.
+//! machines. The Rust part passes explanations, counts and findings as JSON text, because users only read them. The
+//! Rust part passes numbers as numpy arrays without a copy. Rust allocates the buffers of these arrays. Python's
+//! interpreter lock is released during runs.
 //!
 //! * [`mod@program`] opens files as programs. This module also has listings, explanations, findings and graphs.
 //! * [`mod@launch`] has a program with its initial state, and runs, counts and reports.
@@ -18,8 +18,8 @@
 //!
 //! * `every-level` (off): compiles vector code of the fast engine not only for AVX2, but also for AVX-512
 //!   and for every x86-64 processor.
-//! * `full` (off): includes `every-level`. With `full`, the dependencies have the same features as in the command. A
-//!   build of both this package and the command therefore compiles the dependencies only once.
+//! * `full` (off): includes `every-level`. With `full`, the dependencies have the same features as in the command. If
+//!   cargo builds this package and the command together, it therefore compiles the dependencies only once.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Calls Python functions with the events of a run, in batches of columns or one event at a time.
+//! Calls Python functions with the events of a run. A call passes a batch of columns, or one event.
 //!
 //! This module filters the events of each hook, by kind, address, group, register and space. If no hook takes an event,
 //! the event does not cause a call of Python.
@@ -19,7 +19,7 @@ use reconverge_workbench::trace::{Recorded, Sink};
 use crate::array::column;
 use crate::errors;
 
-/// The kinds of events, as `reconverge/trace.py` names and numbers them.
+/// The names of the kinds of events. The names and their order are the same as in `reconverge/trace.py`.
 const KINDS: [&str; 11] =
     ["issue", "diverge", "reconverge", "push", "pop", "jump", "write", "load", "store", "trap", "resume"];
 pub(crate) const ISSUE: u8 = 0;
@@ -47,8 +47,8 @@ pub(crate) struct EventNames {
     /// Names of memories. The first memory has the number 1 in events.
     spaces: Vec<String>,
     /// For the instruction at each address, the numbers of the memories that the instruction accesses. The list has the
-    /// memories of loads: one number for all loads, or one number for each load of a lane. The second part of the tuple
-    /// is the number of the memory to which the instruction stores.
+    /// numbers of the memories of loads: one number for all loads, or one number for each load of a lane. The second
+    /// part of the tuple is the number of the memory to which the instruction stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
@@ -325,8 +325,8 @@ impl OneEvent {
     }
 }
 
-/// A hook in the form in which the Python package passes the hook to this module. The parts are the function, a bit for
-/// each kind of event, ranges of addresses (first, last), and lists with the numbers of groups, registers and memories.
+/// A hook, as the Python package passes the hook to this module. The parts are the function, a bit for each kind of
+/// event, ranges of addresses (first, last), a list of groups, a list of registers, and a list of memories.
 #[derive(FromPyObject)]
 pub(crate) struct FromHook(
     Py<PyAny>,
@@ -636,8 +636,8 @@ impl Sink for Batches {
     }
 }
 
-/// Runs a launch with hooks. Returns the reason for the end of the run (`end`, `limit` or `stop`), and the number of
-/// events that each hook received.
+/// Runs a launch with hooks. Returns the reason why the run ended (`end`, `limit` or `stop`), and for each hook the
+/// number of events that it received.
 ///
 /// # Errors
 /// See [`HooksEnded`].

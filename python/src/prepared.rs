@@ -25,7 +25,7 @@ use crate::program::{Program, named};
 pub(crate) struct Core {
     pub(crate) session: reconverge_workbench::Session,
     pub(crate) program: Program,
-    /// The fields as they are written in the launch file. `None` if the launch does not come from a file.
+    /// The fields of the launch file, as the file states them. `None` if the launch does not come from a file.
     pub(crate) fields: Option<Table>,
     /// The launch file that states expected results, and the files that this launch file names. `None` if no results
     /// are expected.
@@ -40,7 +40,7 @@ pub(crate) struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub(crate) folder: PathBuf,
-    /// Whether a launch file names the files. A launch file may name only files in its own folder.
+    /// Whether a launch file names the files. A launch file may name only files in the folder of the launch file.
     pub(crate) inside: bool,
     pub(crate) arrays: HashMap<String, (Array, Stated)>,
     pub(crate) typed: Mutex<Vec<String>>,

@@ -21,15 +21,15 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs, and the properties with which the package opened the file. If a program is sent to another
-/// process, the other process creates the program from this value without reading the file.
+/// A file of programs, and the properties with which the package opened the file. If Python sends a program to another
+/// process, that process creates the program from this value and does not read the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.
     pub(crate) title: String,
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_source: bool,
-    /// The properties that the user has stated about the file, and the files that this file includes.
+    /// The properties that the user stated about the file, and the files that the file includes.
     pub(crate) known: Known,
 }
 
@@ -248,9 +248,8 @@ pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)
 /// A line of a listing. Its parts are the address, words, label, text, depth, notes and line number.
 type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, usize);
 
-/// An operation. The parts are the operation's name, its reads with their purposes, its writes, the memories that the
-/// operation reads, the memories that the operation writes, and whether a lane may keep the old value of a written
-/// register.
+/// An operation. The parts are the name, the reads with their purposes, the writes, the memories that the operation
+/// loads from, the memories that it stores to, and whether a lane may keep the old value of a written register.
 type OperationTuple =
     (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
 

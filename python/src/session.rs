@@ -29,8 +29,8 @@ pub(crate) struct Session {
     /// The step before which a hook stopped the session, or [`NEVER`]. The next run begins with this step. The next run
     /// does not call the hooks again for the issue of this step.
     stopped: AtomicU64,
-    /// Number of instructions that trapped. The machine counts such an instruction each time that the instruction is
-    /// executed, although the instruction remains the next instruction.
+    /// Number of instructions that trapped. After a trap, the trapping instruction remains the next instruction. The
+    /// machine counts this instruction each time that the session executes it.
     trapped: AtomicU64,
 }
 
@@ -95,9 +95,9 @@ impl Session {
         executed.map(drop)
     }
 
-    /// Executes the next instruction of the launch. If `asked` is given, executes instructions up to and including the
-    /// next instruction of the group `asked`. If `followed` is given, executes instructions until the lane `followed`
-    /// is active in the next instruction. Returns `false` if the launch or the group has ended.
+    /// Executes the next instruction of the launch. With `asked`, executes instructions up to and including the next
+    /// instruction of the group `asked`. With `followed`, executes instructions until the lane `followed` is active in
+    /// the next instruction. Returns `false` if the launch or the group has ended.
     fn execute_of(
         &self,
         stepping: &mut Stepping,
@@ -147,7 +147,7 @@ impl Session {
         Ok(Register { class: known.name, number, channel })
     }
 
-    /// Returns an error if a hook of the session runs at this time, because a hook may not step the session.
+    /// Returns an error if the caller is a hook of the session, because a hook may not step the session.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
             true => Err(wrong(
@@ -158,7 +158,7 @@ impl Session {
     }
 
     /// Executes steps until a hook takes an event. If `asked` is the current step, the hooks have already received the
-    /// issue of this step's instruction.
+    /// issue of the instruction of this step.
     fn stretch(
         &self,
         watched: &HookedRun,
@@ -313,7 +313,7 @@ impl Session {
     }
 
     /// Returns `count` registers of a group that is running or has ended, as an array of shape (registers, lanes,
-    /// channels). Returns `None` if one of these registers does not exist in the group.
+    /// channels). Returns `None` if the group does not have one of these registers.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -362,8 +362,8 @@ impl Session {
         Ok(kept)
     }
 
-    /// Returns the name of each memory space, and `launch`, `group` or `lane`. This second string states whether the
-    /// space exists once in the launch, once in each group, or once in each lane.
+    /// Returns the name of each memory space and a second string: `launch` if the space exists once, `group` if each
+    /// group has a separate space, `lane` if each lane has a separate space.
     fn spaces(&self) -> Vec<(&'static str, &'static str)> {
         let spaces = self.lock().spaces().into_iter();
         let of = |of| match of {
@@ -400,8 +400,8 @@ impl Session {
         Ok(stored)
     }
 
-    /// Returns the accessible parts of a memory space. Each part has its name, the address of its first byte, and the
-    /// address after its last byte.
+    /// Returns the accessible parts of a memory space. Each tuple has the name of a part, the address of the first
+    /// byte, and the address after the last byte.
     fn buffers(&self, space: &str, group: usize, lane_number: usize) -> PyResult<Vec<(String, u64, u64)>> {
         let buffers = self.lock().buffers(space, group, lane(lane_number)?).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
@@ -413,9 +413,9 @@ impl Session {
         self.place(&self.lock())
     }
 
-    /// Executes `times` steps of a group. Without a group, executes `times` steps of the launch, in the order in which
-    /// the launch issues instructions. With a lane, each step continues until this lane is active in the next
-    /// instruction. Returns `true` if the group or the launch has not ended.
+    /// Executes `times` steps of a group. Without a group, executes `times` steps of the launch, in the launch's order
+    /// of groups. With a lane, each step continues until this lane is active in the next instruction. Returns `true` if
+    /// the group or the launch has not ended.
     #[pyo3(signature = (times, group=None, lane_number=None))]
     fn step(
         &self,
@@ -485,8 +485,8 @@ impl Session {
     }
 
     /// Runs until the next instruction meets all conditions. The address of the instruction must be in the list, unless
-    /// the list is empty. If `group` has a value, the instruction must belong to this group. If `parted` is set, the
-    /// instruction must be issued for only a part of its group's lanes. Returns the reason for the stop.
+    /// the list is empty. If `group` has a value, the instruction must belong to this group. If `parted` is set, some
+    /// lanes of the instruction's group must be active and some must be inactive. Returns the reason for the stop.
     #[pyo3(signature = (addresses, budget, group=None, parted=false))]
     fn run_until(
         &self,
@@ -507,7 +507,8 @@ impl Session {
             };
             let asked = !addresses.is_empty() || group.is_some() || parted;
             let mut stepping = self.lock();
-            // Number of instructions that ran before the next instruction. The next instruction may trap.
+            // Number of instructions that the launch executed before the next instruction. The next instruction may
+            // trap.
             let mut before = stepping.statistics().instructions;
             let mut predicate = |stepping: &Stepping, current: usize| {
                 before = stepping.statistics().instructions;

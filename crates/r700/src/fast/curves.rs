@@ -174,9 +174,9 @@ mod tests {
 
     use super::*;
 
-    struct Row<'a, C>(&'a [u32; LANES], PhantomData<C>);
+    struct NearRow<'a, C>(&'a [u32; LANES], PhantomData<C>);
 
-    impl<C: Curve> Task for Row<'_, C> {
+    impl<C: Curve> Task for NearRow<'_, C> {
         type Output = ([u32; LANES], u64);
 
         #[inline(always)]
@@ -201,7 +201,7 @@ mod tests {
             let mut doubtful = 0;
             for chunk in words.chunks(LANES) {
                 let row = std::array::from_fn(|lane| chunk.get(lane).copied().unwrap_or(0));
-                let (result, doubts) = level.run(Row::<C>(&row, PhantomData));
+                let (result, doubts) = level.run(NearRow::<C>(&row, PhantomData));
                 for lane in members(!doubts) {
                     assert_eq!(
                         result[lane],
