@@ -41,8 +41,8 @@ class BankCounts(TypedDict):
 
 #: Counts of an instruction that ran. ``pc``, ``text`` and ``class`` identify the instruction. ``executed`` is how often
 #: the instruction was issued. ``lanes`` is the sum of the active lanes over all issues. ``diverged`` is how often the
-#: lanes diverged at the instruction. Some of the remaining counts describe the divergences at the instruction: the cost
-#: of both sides, and the distance to the reconvergence. The others describe the memory accesses of the instruction.
+#: lanes diverged at the instruction. The remaining counts describe the divergences at the instruction (their costs and
+#: the distance to the reconvergence) and the memory accesses of the instruction.
 InstructionCounts = TypedDict(
     "InstructionCounts",
     {

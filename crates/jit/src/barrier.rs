@@ -38,7 +38,8 @@ pub(crate) fn emit_barrier(asm: &mut Assembler, dispatch: Label, flow: Label) {
         asm.two(Code::Mov_r64_rm64, RAX, from);
         asm.store(Code::Mov_rm64_r64, to, RAX);
     };
-    // The flow control must know all lanes that have left nodes, and the group must be able to continue.
+    // The flow control handles three cases: no switch remains, the budget is used up, or lanes have left nodes since the
+    // last call of the flow control.
     asm.two(Code::Mov_r32_rm32, EAX, turns!(remaining));
     asm.two(Code::Test_rm32_r32, EAX, EAX);
     asm.branch(Code::Je_rel32_64, flow);

@@ -74,8 +74,8 @@ pub struct State {
     pub active: u64,
     /// Number of active lanes.
     pub(crate) population: u64,
-    /// The active lanes that the machine's flow control knows. Lanes that have left nodes since are not part of
-    /// [`active`](State::active).
+    /// The active lanes after the last call of the machine's flow control. Lanes that have left nodes since then are not
+    /// part of [`active`](State::active).
     pub known: u64,
     /// The sum of the budgets of all turns since the machine last read the counts, in instructions.
     pub given: u64,

@@ -242,7 +242,7 @@ fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
     Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
 }
 
-/// Returns whether the draw may have so many pixels that help from other threads saves time.
+/// Returns whether the draw may have enough pixels for other threads to save time.
 fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     if places.len() >= MANY {
         return true;
