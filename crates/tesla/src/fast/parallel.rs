@@ -6,10 +6,10 @@
 //! part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first batches
 //! are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks depend on
 //! each other, the blocks run in order, on the memory itself. From time to time, the engine then attempts another
-//! batch. The engine also measures the time per block. Views of the memory have a cost, so if blocks that run ahead on
-//! all threads take more time than blocks that run in order on one thread, the blocks run in order. A block that runs
-//! ahead much longer than other blocks may wait for a write of an earlier block. The engine
-//! stops such a block, and runs the block again after the earlier blocks.
+//! batch. The engine also measures the time per instruction, because views of the memory have a cost. If blocks that run
+//! ahead on all threads are not faster than blocks that run in order on one thread, the blocks run in order. A block
+//! that runs ahead much longer than other blocks may wait for a write of an earlier block. The engine stops such a
+//! block, and runs the block again after the earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -43,8 +43,9 @@ const TOGETHER: usize = 16;
 /// only a few hundredths of the launch's time.
 const IN_ORDER: usize = 32;
 
-/// Number of blocks per thread that run in order at the start of a launch, so that their time can be measured.
-const MEASURED: usize = 8;
+/// Maximum number of blocks that run in order at the start of a launch, so that the engine can measure their time. The
+/// engine measures at most one sixteenth of the blocks.
+const MEASURED: usize = 16;
 
 /// Minimum number of blocks per thread in a batch whose time is measured. Smaller batches mostly wait for threads.
 const MEASURED_AHEAD: usize = 8;
@@ -144,22 +145,29 @@ pub(crate) fn run<E: Executor>(
     let mut spares = Vec::new();
     let (mut size, mut in_order) = (workers, IN_ORDER * workers);
     let mut rest = 0..grid.blocks();
+    // Seconds per instruction of blocks that run in order.
+    let mut pace = 0.0;
     let run_in_order = |blocks: Range<usize>, memory: &mut Memory, totals: &mut Totals| {
-        let (start, count) = (Instant::now(), blocks.len());
+        let (start, before, count) = (Instant::now(), totals.statistics.instructions, blocks.len());
         run_blocks(executor, grid, blocks, memory, totals, &mut Silent)?;
-        Ok(start.elapsed().as_secs_f64() / count as f64)
+        Ok(start.elapsed().as_secs_f64() / work(totals, before, count))
     };
-    let measured = 0..rest.end.min(MEASURED * workers);
-    rest.start = measured.end;
-    let mut time_in_order = run_in_order(measured, memory, totals)?;
+    // The first block also warms up caches, so the time of the next blocks is measured.
+    for most in [1, grid.blocks() / MEASURED] {
+        let blocks = rest.start..rest.end.min(rest.start + most.min(MEASURED));
+        rest.start = blocks.end;
+        if !blocks.is_empty() {
+            pace = run_in_order(blocks, memory, totals)?;
+        }
+    }
     while !rest.is_empty() && !stop::asked() {
         let batch = rest.start..rest.end.min(rest.start + size);
-        let (first, start) = (batch.start, Instant::now());
+        let (first, start, before) = (batch.start, Instant::now(), totals.statistics.instructions);
         let (next, verdict) = ahead.batch(batch, memory, totals, workers, &mut spares)?;
         rest.start = next;
         let count = next - first;
-        let is_slow =
-            count >= MEASURED_AHEAD * workers && start.elapsed().as_secs_f64() > time_in_order * count as f64;
+        let time = start.elapsed().as_secs_f64();
+        let is_slow = count >= MEASURED_AHEAD * workers && time > pace * work(totals, before, count);
         match verdict {
             Verdict::Right if !is_slow => size = (GROWTH * size).min(AHEAD * workers),
             Verdict::Unknown => size = workers,
@@ -168,7 +176,7 @@ pub(crate) fn run<E: Executor>(
                 let blocks = next..rest.end.min(next + in_order);
                 rest.start = blocks.end;
                 if !blocks.is_empty() {
-                    time_in_order = run_in_order(blocks, memory, totals)?;
+                    pace = run_in_order(blocks, memory, totals)?;
                 }
                 (size, in_order) = (workers, 4 * in_order);
             }
@@ -177,6 +185,12 @@ pub(crate) fn run<E: Executor>(
     // If the loop ended normally, `rest` is empty. If a request to stop all runs ended the loop, this call only creates
     // the results that a graphics launch needs.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
+}
+
+/// Returns the number of instructions since the count `before`, plus the number of blocks. Launches without counts of
+/// instructions have only the blocks.
+fn work(totals: &Totals, before: u64, blocks: usize) -> f64 {
+    (totals.statistics.instructions - before + blocks as u64) as f64
 }
 
 impl<E: Executor> Ahead<'_, E> {
