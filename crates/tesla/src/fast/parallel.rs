@@ -157,7 +157,10 @@ pub(crate) fn run<E: Executor>(
         let blocks = rest.start..rest.end.min(rest.start + most.min(MEASURED));
         rest.start = blocks.end;
         if !blocks.is_empty() {
+            let before = totals.statistics.instructions;
+            let count = blocks.len() as u64;
             pace = run_in_order(blocks, memory, totals)?;
+            ahead.longest.fetch_max((totals.statistics.instructions - before) / count, Ordering::Relaxed);
         }
     }
     while !rest.is_empty() && !stop::asked() {
@@ -222,7 +225,8 @@ impl<E: Executor> Ahead<'_, E> {
         let (mut next, mut stale, mut repeated) = (first, 0, 0);
         for mut attempted in done.results {
             let verdict = match attempted.end {
-                Ok(Step::Running) => Verdict::Stale,
+                // Only a request to stop all runs ends the blocks of the first part early, so their results are valid.
+                Ok(Step::Running) if attempted.blocks.start != first => Verdict::Stale,
                 _ => written.judge(&attempted.footprint),
             };
             if verdict != Verdict::Right {
