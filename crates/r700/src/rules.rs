@@ -84,7 +84,7 @@ rules! {
         "MAN p. 53 states the opposite. However, compilers emit `JUMP POP 1` with a POP at the end of the skipped code, and only this rule balances the stack. POP_JUMP exists for the other order.";
     ALU_PUSH_BEFORE_ALWAYS_PUSHES = 6, Compilers,
         "Do instructions push an entry if no lane is active?",
-        "PUSH jumps and does not push an entry, as the manual says. ALU_PUSH_BEFORE pushes an entry.",
+        "According to the manual, PUSH jumps and does not push an entry. ALU_PUSH_BEFORE pushes an entry.",
         "ALU_PUSH_BEFORE has no address or POP_COUNT of its own and is followed by `JUMP POP 1`.";
     EXECUTE_MASK_FROM_THE_NEXT_GROUP = 7, Recommended,
         "When does an UPDATE_EXECUTE_MASK result take effect inside its clause?",
