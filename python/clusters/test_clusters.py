@@ -1,5 +1,5 @@
-"""Processes, Dask and Ray write identical shards, even if the test kills a worker during the run. Processes, Dask and
-Ray have two workers each.
+"""Tests of campaigns on worker processes, Dask and Ray, with two workers each. All three write the same shards as one
+process, even if the test kills a worker during the run.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ LaunchState = tuple[
 ]
 #: A function that takes an event, or columns of events.
 HookFunction = Callable[..., object]
-#: The function of a hook, and the events that the hook selects. Events are selected by a bit for each kind, by ranges
-#: of addresses, by groups, and by the numbers of registers and memories.
+#: The function of a hook, and the events that the hook selects. A hook selects events by kind (one bit per kind), by
+#: address range, by group, and by the number of a register or memory.
 Hook = tuple[
     HookFunction,
     int,

@@ -2,7 +2,7 @@
 //!
 //! This crate contains no emulation. Two parts of the project use the crate: the command line and the driver library.
 //! The command line starts a program on a board, and this program loads the driver library. Only the driver library
-//! contains the emulation. Both parts also use [`mod@patch`], [`errata`] and [`screen`].
+//! contains the emulation. The command line and the driver library also use [`mod@patch`], [`errata`] and [`screen`].
 
 #![forbid(unsafe_code)]
 

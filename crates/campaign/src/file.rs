@@ -142,7 +142,10 @@ impl CampaignFile {
                 );
             }
             Some(_) if !listed && !file.models.contains(&Model::Bits) => {
-                return wrong("bits", "only for the model `bits`; add it to models".to_owned());
+                return wrong(
+                    "bits",
+                    "this key is only for the model `bits`; add the model to `models`".to_owned(),
+                );
             }
             _ => {}
         }

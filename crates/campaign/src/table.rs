@@ -3,7 +3,7 @@
 //! | column | contents |
 //! |---|---|
 //! | `index`, `point`, `site`, `model` | the experiment |
-//! | `step`, `group`, `pc` | the instruction before which the state changes; for the site `destination`, the instruction after which the state changes |
+//! | `step`, `group`, `pc` | the instruction that follows the change. For the site `destination`, the change follows the instruction |
 //! | `lane`, `place`, `before`, `after` | the change |
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | the result |
 //! | `class` | the name from an outcome function |

@@ -297,7 +297,7 @@ pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result
     Ok((out, ended))
 }
 
-/// Records a launch like [`record`]. Returns the notes for the user and does not print these notes.
+/// Performs the recording for [`record`]. Returns the notes for the user instead of printing the notes.
 fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended, Vec<String>)> {
     let mut notes = Vec::new();
     let (target, program) = (&ready.opened.target, ready.program());

@@ -74,7 +74,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             }
         }
     }
-    let remedy = format!("the image has {} encodings, none of them for a chip", entries.len());
+    let remedy =
+        format!("the image has {} encodings, but no encoding has machine code of a chip", entries.len());
     unread.settle(&mut image, "machine code", remedy)?;
     let first = image.modules[0].chip.clone();
     image.chip = first.filter(|first| image.modules.iter().all(|module| module.chip.as_ref() == Some(first)));

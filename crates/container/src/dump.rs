@@ -115,8 +115,8 @@ struct Dump {
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
-    /// Whether the last line of a dump of Mesa's r600 lacks the last word, which is 0. This word is the fourth word of
-    /// a fetch, or the word after an odd number of literals.
+    /// Whether the dump is a dump of Mesa's r600 that omits the last word of the program. The omitted word is 0. This
+    /// word is the fourth word of a fetch, or the word after an odd number of literals.
     lacks_word: bool,
     notes: Vec<String>,
 }

@@ -1,8 +1,8 @@
 //! The parts of an ELF file that shader containers use. Each part is checked against the length of the file.
 //!
-//! Cubins of CUDA 3.x have tables and sections at unaligned offsets, and the errors of this crate name byte offsets.
-//! The crate `object` does not support unaligned tables and does not report byte offsets. So this module reads each
-//! field of a record separately. Layouts: System V ABI, "Object Files". Only little-endian files occur.
+//! Cubins of CUDA 3.x have tables and sections at unaligned offsets. The errors of this crate name byte offsets. The
+//! crate `object` does not support unaligned tables and does not report byte offsets. So this module reads each field
+//! of a record separately. Layouts: System V ABI, "Object Files". Only little-endian files occur.
 
 use object::elf;
 

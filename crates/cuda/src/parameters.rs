@@ -58,8 +58,9 @@ impl ParameterLayout {
         };
         let placed: Vec<_> = widths.iter().filter_map(|width| by_name(program, *width)).collect();
         let end = |list: &Vec<Parameter>| list.last().map_or(0, |last| last.offset + last.bytes);
-        // Prefers the pointer size for which the parameters exactly fill the parameter space of `bytes` bytes. If no
-        // pointer size fits exactly, shared variables may follow the parameters in this space.
+        // Prefers the pointer size for which the parameters exactly fill the parameter space of `bytes` bytes. Shared
+        // variables can also follow the parameters in this space. So if no pointer size fits exactly, the code takes
+        // the first pointer size whose parameters fit into the space.
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
             Some(list) => ParameterLayout::Known(list.clone()),

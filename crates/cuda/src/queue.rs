@@ -23,7 +23,7 @@ pub(crate) struct Point {
     position: u64,
 }
 
-/// How the tasks of a line are ordered with tasks of further lines. The lines belong to the same context.
+/// The order between the tasks of a line and the tasks of other lines of the same context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The null stream.
@@ -203,7 +203,7 @@ fn serve(line: usize) {
         let Some(QueuedTask { position, after, task }) = next else { return };
         let before = Point { line, position: position - 1 };
         until(|lines| is_over(lines, &before) && after.iter().all(|point| is_over(lines, point)));
-        // The panic hook has already reported a panic. The panic ends neither the line nor the program.
+        // A panic of the task ends neither the line nor the program. The panic hook has already printed the panic.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
         finish(Point { line, position });
     }

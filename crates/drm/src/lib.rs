@@ -36,8 +36,9 @@
 //! pages of the buffer as long as this mapping exists.
 //!
 //! `open` returns the read end of a pipe. The program reads events from the pipe, and the inode of the pipe identifies
-//! the open file. The mode of the pipe is a mark by which another process recognizes the node. `fstat` on the pipe
-//! describes the render node. Handles belong to an open file, and end when the last descriptor of the file is closed.
+//! the open file. The permission bits of the pipe are a mark. By this mark, another process recognizes an open file of
+//! the emulated driver. `fstat` on the pipe describes the render node. Handles belong to an open file, and end when the
+//! last descriptor of the file is closed.
 //!
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for the requests. libdrm's
 //! `xf86drm.h` for the functions of libdrm. Recorded requests of Mesa 22.3.6.

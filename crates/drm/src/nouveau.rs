@@ -36,7 +36,7 @@ const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
 
-/// Mask of the bits in a segment's length that contain the size in bytes. The bit above the mask requests that the
+/// Mask of the size in the length field of a segment. The size is in bytes. The bit above the mask requests that the
 /// segment is not prefetched.
 const LENGTH: u64 = 0x7f_ffff;
 

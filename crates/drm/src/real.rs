@@ -186,7 +186,7 @@ pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
-/// Makes the system call `close_range`. glibc before version 2.34 has no function for this system call.
+/// Calls the system call `close_range` directly. glibc before version 2.34 has no function for this system call.
 ///
 /// # Safety
 /// The caller must meet the requirements of `close_range`.
@@ -281,8 +281,8 @@ pub(crate) fn close_own(descriptor: c_int) {
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// Makes the system call `mmap`. The code does not look up the C library's `mmap`. The lookup may allocate memory, and
-/// memory allocators call `mmap`.
+/// Calls the system call `mmap` directly. The code does not look up the C library's `mmap`. The lookup may allocate
+/// memory, and memory allocators call `mmap`.
 ///
 /// # Safety
 /// The caller must meet the requirements of `mmap`.

@@ -2,8 +2,8 @@
 //!
 //! The report is a list of lines. The process appends these lines to the file `RECONVERGE_DRM_REPORT`. Each line is a
 //! JSON object. The process appends a line when the node is first opened and when the process ends. The process also
-//! appends a line at the first reset of the chip. After this line, the process appends a line each time that the number
-//! of resets has doubled. If a process is killed or calls `_exit`, the process does not append a line when the process
+//! appends a line at the first reset of the chip. After this line, the process appends a line whenever the number of
+//! resets has doubled. If a process is killed or calls `_exit`, the process does not append a line when the process
 //! ends.
 //!
 //! Every line has all fields. If several lines have the same `pid` and `opened`, only the last of these lines is valid.

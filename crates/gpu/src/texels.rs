@@ -372,8 +372,8 @@ mod tests {
         assert!(kept > 1_000, "{kept} levels have elements");
     }
 
-    /// The curve applies to the red, green and blue of a texel, but not to the alpha of the texel. The components from
-    /// which the format selects red, green and blue do not matter.
+    /// The curve applies to the red, green and blue of a texel, but not to the alpha of the texel. The format's
+    /// selection of components for red, green and blue does not matter.
     #[test]
     fn the_curve_is_for_the_colour_of_a_texel() {
         let luminance =

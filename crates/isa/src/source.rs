@@ -267,7 +267,8 @@ impl DirectiveRow {
     }
 }
 
-/// For each byte, whether the byte can be part of a word. Words consist of letters, digits, `_` and `$`.
+/// The bytes that can be part of a word: the entry of such a byte is true. Words consist of letters, digits, `_` and
+/// `$`.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

@@ -122,7 +122,7 @@ pub const fn sign_extend(value: u32, width: u32) -> i32 {
     ((value << (32 - width)) as i32) >> (32 - width)
 }
 
-/// A word format as data, as declared with [`word!`](crate::word!).
+/// Description of a word format that [`word!`](crate::word!) has declared.
 #[derive(Clone, Copy, Debug)]
 pub struct WordInfo {
     /// The manual's name of the word format.

@@ -161,9 +161,9 @@ pub(crate) fn emit_load(
     }
 }
 
-/// Number of lanes from which on one scatter instruction takes less time than a store per lane. With 16 lanes (the
-/// kernel radix), the instruction saves a seventh of the kernel's time. With 8 lanes (the kernel sort), the instruction
-/// would take a tenth more (AMD EPYC).
+/// Minimum number of lanes for a scatter instruction. With fewer lanes, one store per lane takes less time. With 16
+/// lanes (the kernel radix), the instruction saves a seventh of the kernel's time. With 8 lanes (the kernel sort), the
+/// instruction would take a tenth more (AMD EPYC).
 const MANY: i32 = 12;
 
 /// Stores contiguous words of some lanes, or stores the word of each lane separately.

@@ -45,7 +45,7 @@ pub enum Two {
     Sub,
     Mul,
     And,
-    /// Bitwise AND of two words: the complement of the first value, and the second value.
+    /// Bitwise AND of the first value's complement and the second value.
     AndNot,
     Or,
     Xor,

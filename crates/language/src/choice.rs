@@ -40,7 +40,7 @@ impl TargetHint {
     }
 }
 
-/// How the analysis determined the machine of a source.
+/// The origin of the machine that the analysis determined for a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The source states the machine, or the source is in AMD's syntax.

@@ -102,9 +102,9 @@ impl Analysis {
         before.is_some_and(|before| before.ends_with("  "))
     }
 
-    /// For R700. Returns, for each line of an ALU clause, the width of the longest operation in the clause. Operations
-    /// longer than [`WIDEST`] are ignored. The width is 0 if fewer than two spaces precede the operands on every line
-    /// of the clause.
+    /// Returns one width per line, for R700. In an ALU clause, this width is the width of the longest operation in the
+    /// clause. Operations longer than [`WIDEST`] are ignored. The width is 0 if fewer than two spaces precede the
+    /// operands on every line of the clause.
     fn operand_columns(&self) -> Vec<usize> {
         let lines = &self.files[0].lines;
         let mut columns = vec![0; lines.len()];

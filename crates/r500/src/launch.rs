@@ -22,7 +22,8 @@ use crate::texture::Texture;
 pub struct Input {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// Bits of r, g, b, a for each lane. Launches share the values, so that a launch is cheap to copy.
+    /// The values of all lanes. A lane has four words: the bits of r, g, b and a. Launches share the values, so that a
+    /// launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
 }
 

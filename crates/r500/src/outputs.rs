@@ -284,7 +284,7 @@ pub struct Outcome {
     pub finding: Option<Finding>,
 }
 
-/// A finding of strict mode that is not a trap.
+/// A report of strict mode that a group ended with entries on its stacks. Such a report is not a trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{left_open} (group from lane {first_lane})")]
 pub struct Finding {

@@ -153,9 +153,9 @@ impl Setup {
     /// Loads and decodes a program.
     ///
     /// If the program does not contain a state register, the register gets a permissive default. By default, the code
-    /// runs from the first to the last slot, 128 temporaries are allocated, flow control is full, and zero times a
-    /// value follows IEEE rules. The function ignores registers of other blocks. Examples are the `RS_…` registers,
-    /// which route the inputs.
+    /// runs from the first to the last slot, and 128 temporaries are allocated. Flow control is full, and a product
+    /// with the factor zero follows IEEE rules. The function ignores registers of other blocks. Examples are the `RS_…`
+    /// registers, which route the inputs.
     ///
     /// # Errors
     /// Returns a [`SetupError`] if the program cannot be set up. A field of an instruction with an undefined code is

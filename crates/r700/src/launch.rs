@@ -235,7 +235,8 @@ impl Environment {
     /// Checks the numbers of registers and clause temporaries.
     ///
     /// # Errors
-    /// Returns [`LaunchError::Registers`] if instructions cannot address so many registers.
+    /// Returns [`LaunchError::Registers`] if one of the numbers is larger than 128, the number of registers that an
+    /// instruction can address.
     pub fn check(&self) -> Result<(), LaunchError> {
         let Environment { num_gprs: gprs, clause_temps, .. } = *self;
         if gprs.max(clause_temps) > 128 { Err(LaunchError::Registers { gprs, clause_temps }) } else { Ok(()) }

@@ -411,7 +411,10 @@ impl Lint<'_> {
                     KcacheMode::LOCK_2 | KcacheMode::LOCK_LOOP_INDEX => 32,
                 };
                 if index >= locked {
-                    self.find(&KCACHE_RANGE, addr, format!("KC{set}[{index}] is read, {locked} are locked"));
+                    let message = format!(
+                        "KC{set}[{index}] is read, but only {locked} constants of KC{set} are locked"
+                    );
+                    self.find(&KCACHE_RANGE, addr, message);
                 }
                 if rel {
                     self.find(&KCACHE_REL, addr, format!("KC{set}[{index}] is indexed"));

@@ -26,7 +26,7 @@ pub enum Input {
         /// Whether t is 1 at the top of the point. If not, t is 0 at the top.
         top_is_one: bool,
     },
-    /// For points, the vector (s, t, 0, 1). In a point, s and t change from `low` to `high`. For other primitives, the
+    /// The vector (s, t, 0, 1) for points. In a point, s and t change from `low` to `high`. For other primitives, the
     /// vector is (0, 0, 0, 1).
     Stretched {
         /// s at the left edge and t at the top edge.

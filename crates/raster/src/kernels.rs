@@ -589,8 +589,8 @@ fn tested(
 }
 
 impl MergedRows<'_> {
-    /// For each target, returns the word that all lanes store. The entry is `None` if the lanes may store different
-    /// words. If the results are not uniform, returns an empty list.
+    /// Returns the word that all lanes store to a target, one entry per target. The entry is `None` if the lanes may
+    /// store different words. If the results are not uniform, returns an empty list.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
         let fixed = |(target, color): (&Target, &Color<'_>)| {

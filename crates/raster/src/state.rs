@@ -405,8 +405,8 @@ pub struct Fragments {
     pub quads: Vec<Quad>,
     /// For each quad, whether the front of its primitive is visible.
     pub fronts: Vec<bool>,
-    /// For each lane, a mask of the pixel's covered samples. Bit n is for sample n. The list is empty if pixels have
-    /// one sample.
+    /// Mask of the covered samples in each lane's pixel. Bit n is for sample n. The list is empty if pixels have one
+    /// sample.
     pub samples: Vec<u8>,
     /// For each lane, the sample that the lane shades. The list is empty if samples are not shaded separately.
     pub sample: Vec<u8>,
@@ -575,7 +575,7 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) fragments: Fragments,
-    /// For each sample, the depths of all lanes. If the list is empty, every sample has the depth in
+    /// The depths of all lanes, one entry per sample. If the list is empty, every sample has the depth in
     /// [`Fragments::positions`].
     pub(crate) depths: Vec<LaneWords>,
     /// The first lane of each primitive. Lanes of one primitive have different pixels.

@@ -1,9 +1,9 @@
 //! Powers of two, logarithms, inverse roots and sines as polynomials, for loops over lanes that the compiler vectorizes.
 //!
 //! A machine defines each of these functions as a double of the mathematics library that is rounded to a single. The
-//! polynomials compute a double with a relative error below 2^-40, in far less time. Each function also returns a
-//! [doubt](Near::doubt): whether a double that differs by this error may round to another single. One result in 32,768
-//! is in doubt. The caller computes such a lane with the library.
+//! polynomials compute a double with a relative error below 2^-40, in far less time. If a double that differs by this
+//! error may round to another single, the polynomial's result may be wrong. Each function reports such results in
+//! [`Near::doubt`]. One result in 32,768 is reported. The caller computes such a lane with the library.
 //!
 //! The polynomials have the smallest maximum of the relative error that is possible for their degree. Remez' algorithm
 //! computed their coefficients, and this maximum is stated next to them. The rounding errors of the doubles are below
@@ -20,9 +20,9 @@ pub struct Near {
     pub doubt: u32,
 }
 
-/// Rounds a double to a single. A single does not have the lowest 29 bits of the double. The result is in doubt if these
-/// bits are less than 2^13 from 2^28, the middle between two singles. A relative error of 2^-40 is at most 2^13 units
-/// in the last place of a double.
+/// Rounds a double to a single. A single does not have the lowest 29 bits of the double. The result may be wrong if the
+/// distance of these bits from 2^28 is less than 2^13. 2^28 is the middle between two singles. A relative error of
+/// 2^-40 is at most 2^13 units in the last place of a double.
 #[inline(always)]
 fn rounded(value: f64) -> Near {
     let distance = (value.to_bits() as u32).wrapping_sub((1 << 28) - (1 << 13));
@@ -159,7 +159,7 @@ pub fn cos<W: Wide>(x: u32) -> Near {
 mod tests {
     use super::*;
 
-    /// The lowest 29 bits of a double decide the doubt.
+    /// The lowest 29 bits of a double determine whether the result may be wrong.
     #[test]
     fn a_double_between_two_singles_is_in_doubt() {
         let doubt = |bits: u64| rounded(f64::from_bits(1f64.to_bits() + bits)).doubt != 0;

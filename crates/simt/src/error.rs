@@ -51,7 +51,8 @@ impl fmt::Display for GroupId {
 pub struct GroupTrap<Cause> {
     /// The group. Lane numbers of the trap are relative to this group.
     pub group: GroupId,
-    /// Words of the instruction, if traps of the machine show words. Words that do not exist are 0.
+    /// Words of the instruction, or `None` if the machine's traps do not contain words. A word that does not exist is
+    /// 0.
     pub words: Option<[u32; 2]>,
     /// Address, lanes and cause of the trap.
     pub trap: Trap<Cause>,

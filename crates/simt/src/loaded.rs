@@ -8,8 +8,8 @@ use crate::Engine;
 use crate::compiling::Extent;
 
 /// The forms of a lowered program. A key contains those options of a run on which lowering depends. For each key, there
-/// is one plain form. There is also one compiled form for each extent of host code that runs have used. The first run
-/// that needs a form creates it. Up to [`MOST_FORMS`] forms are stored for later runs.
+/// is one plain form. There is also one compiled form for each [`Extent`] that a run with this key has used. The first
+/// run that needs a form creates it. Up to [`MOST_FORMS`] forms are stored for later runs.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 

@@ -60,7 +60,8 @@ pub trait Twin {
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
     /// Runs the fast engine for at least one and at most `most` instructions. The engine uses the same paths as in a
-    /// normal run, and announces these paths. The engine may stop early, at any point from which it can continue.
+    /// normal run, and announces these paths. The engine may stop early, at any point that allows the engine to
+    /// continue later.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
     /// Compares the two copies. `end` is the result of the stretch in both copies. While the program runs, both copies
@@ -165,10 +166,10 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
     words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates a twin of the group in
-/// its initial state. After a difference, the search for a shorter stretch calls `make` again. The function returns the
-/// twin at the end of the group. For each path, the function adds to `shares` the number of instructions that the fast
-/// engine ran by this path.
+/// Runs a group on both engines until the group ends or a [stop] is requested. `make` creates both copies of the group
+/// in the initial state. After a difference, the search for a shorter stretch calls `make` again. The function returns
+/// both copies after the end of the group. For each path, the function adds to `shares` the number of instructions that
+/// the fast engine ran by this path.
 ///
 /// # Errors
 /// Returns the trap or the difference as a [`Failure`].
@@ -324,7 +325,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// A twin, and the number of instructions that the twin has run.
+/// The two copies of a group, and the number of instructions that each copy has run.
 struct Pair<T> {
     twin: T,
     done: u64,

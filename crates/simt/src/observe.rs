@@ -238,8 +238,8 @@ macro_rules! hand_on {
 }
 pub(crate) use hand_on;
 
-/// Announces a sequence of events. The sequence recurs each time a program reaches an address. If the observer has
-/// already recorded the sequence under a key, the engine does not generate the events again.
+/// Announces a sequence of events that recurs whenever a program reaches an address. If the observer has already
+/// recorded the sequence under a key, the engine does not generate the events again.
 ///
 /// `active` are the lanes that reach the address. If these lanes diverge, `first` are the lanes that run first. `first`
 /// is then a proper subset of `active`. If the lanes do not diverge, `first` is empty. The events for a key are always

@@ -154,7 +154,7 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
-    /// Returns the bytes of all rows. Some code addresses a row by the row's distance from the first row.
+    /// Returns the bytes of all rows. A part of the code addresses rows relative to the first row.
     #[inline(always)]
     pub fn bytes(&mut self) -> *mut [u8] {
         let rows = self.rows.as_mut();

@@ -187,8 +187,7 @@ impl Races {
         }
     }
 
-    /// Some accesses were [released](Races::release) at a point. Orders these accesses before the later accesses of a
-    /// group.
+    /// Orders the accesses that were [released](Races::release) at a point before the later accesses of a group.
     pub fn acquire(&mut self, group: u32, point: u32) {
         let Some(Clocks { known, points }) = &mut self.clocks else { return };
         if let (Some(known), Some(released)) = (known.get_mut(group as usize), points.get(&point)) {

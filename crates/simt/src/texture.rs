@@ -510,8 +510,8 @@ fn filter_level(
 }
 
 /// Returns the texel at a position on a face of a cube. A position outside the face selects a texel of the adjacent
-/// face. If the position is outside the face along both axes, it is at a corner of the cube, where no texel exists. The
-/// function then returns the mean of the three texels around the corner.
+/// face. A position that is outside the face along both axes is at a corner of the cube. No texel exists at this
+/// corner. The function then returns the mean of the three texels around the corner.
 fn on_faces(
     level: &Level,
     slice: usize,

@@ -146,7 +146,7 @@ impl Common {
         barriers.begin();
     }
 
-    /// Counts an instruction for the active lanes. `place` is the index of the instruction in the code.
+    /// Counts an instruction that the active lanes execute. `place` is the index of the instruction in the code.
     #[inline]
     pub fn count(&mut self, place: Option<usize>, active: Mask) {
         self.statistics.instructions += 1;

@@ -33,7 +33,7 @@ use crate::lane::Width;
 
 pub use self::layout::{is_indexed_argument, words_with_indexed_arguments};
 
-/// The properties of a launch from which the fixes derive the addresses of a program.
+/// Properties of a launch. The fixes derive the addresses of a program from these properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFixes {
     /// Number of bytes of the arguments. Arguments that the driver adds are not included.

@@ -36,7 +36,7 @@ fn lanes_of(inst: &Inst) -> Option<&'static str> {
     match &inst.op {
         Op::Control(control) => Some(control.sentences(&words(inst)).1),
         Op::Group(Group::Vote { .. }) => {
-            Some("evaluates the condition in all active lanes; all active lanes receive the same flags")
+            Some("evaluates the condition in all active lanes, and writes the same flags in all active lanes")
         }
         Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => None,
     }

@@ -138,7 +138,7 @@ impl Limits {
 pub enum Decision {
     /// All active lanes took the branch, or no active lane took the branch.
     Uniform,
-    /// Some active lanes took the branch, and the remaining active lanes did not.
+    /// Only a part of the active lanes took the branch.
     Divergent,
 }
 

@@ -109,7 +109,7 @@ impl Grid {
         self.uncounted = true;
     }
 
-    /// After a vertex launch, passes the columns of a[] to [`LaneResults::give_back`]. Later launches then reuse the
+    /// Passes the columns of a[] to [`LaneResults::give_back`] after a vertex launch. Later launches then reuse the
     /// memory of the columns.
     pub(crate) fn give_inputs_back(&mut self) {
         if let Launch::Vertex(vertex) = &mut self.launch {

@@ -306,8 +306,8 @@ pub struct Fragment {
     /// Whether each fragment is covered. If the list is empty, all fragments are covered. An uncovered fragment runs
     /// only as a helper.
     pub covered: Vec<bool>,
-    /// For each fragment, the position of its centre. Fragments without an entry form a row of quads. The first centre
-    /// of this row is (0.5, 0.5).
+    /// The position of each fragment's centre. Fragments without an entry form a row of quads. The first centre of this
+    /// row is (0.5, 0.5).
     pub centres: Vec<[f32; 2]>,
     /// For each fragment, the centroid of its covered samples. Fragments without an entry use their centre.
     pub centroids: Vec<[f32; 2]>,

@@ -14,7 +14,7 @@ use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, 
 pub struct Modes {
     /// The product of 0 and any factor is +0.
     pub mul_zero_wins: bool,
-    /// Saturation converts a NaN to 0, on chips that have this mode.
+    /// Saturation converts a NaN to 0. Only some chips have this mode bit.
     pub sat_nan: bool,
     /// Derivatives outside fragment programs are +infinity instead of 0.
     pub nonfp_deriv: bool,

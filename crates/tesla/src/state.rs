@@ -111,8 +111,9 @@ pub struct Warp {
 #[derive(Clone, Debug)]
 struct Private {
     bytes: Vec<u8>,
-    /// A mask of 64 parts of the l[] of a lane. A clear bit means that the part is zero in all lanes. Most programs use
-    /// few bytes of the l[] that they declare.
+    /// Mask of the parts of l[] that may be nonzero. The l[] of each lane consists of up to 64 parts, and bit n is for
+    /// part n. If bit n is clear, part n is zero in all lanes. Most programs use few bytes of the l[] that they
+    /// declare.
     touched: u64,
 }
 

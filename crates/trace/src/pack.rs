@@ -76,9 +76,9 @@ pub(crate) struct Packer {
     masks: Masks,
     /// Number of lanes in the last mask.
     lanes: u32,
-    /// For each [`Symbol::slot`], the index of a symbol with this slot. The symbol is the last symbol with this slot
-    /// that began a copy or was a literal. The symbol of an entry may come from an earlier block. Different symbols can
-    /// have one slot. So [`Packer::change`] compares the symbols.
+    /// The index of a symbol for each [`Symbol::slot`]. The symbol is the last symbol with this slot that began a copy
+    /// or was a literal. The symbol of an entry may come from an earlier block. Different symbols can have one slot. So
+    /// [`Packer::change`] compares the symbols.
     recent: Box<[u16; RECENT]>,
     /// The addresses of all paths of the block.
     addresses: Vec<u32>,

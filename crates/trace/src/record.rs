@@ -210,7 +210,7 @@ impl What {
     }
 }
 
-/// How a recorded run ended.
+/// The end of a recorded run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The trap's message, if the program trapped.

@@ -56,8 +56,9 @@ pub struct Kernel {
 const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
-/// How a machine runs a kernel. The parts are the machine, the function for the machine's part of the launch, the
-/// output with the counts, and the unit of the number of lanes. The number of lanes must be a multiple of the unit.
+/// The parts with which a machine runs a kernel. These parts are the machine, the function for the machine's part of
+/// the launch, the output with the counts, and the unit of the number of lanes. The number of lanes must be a multiple
+/// of the unit.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(

@@ -214,8 +214,8 @@ pub struct Assembled {
     pub image: Image,
     /// Warnings about legal text that is probably a mistake.
     pub warnings: Vec<Diagnostic>,
-    /// For each program, the list of its instructions. An entry has the address of an instruction, and the byte
-    /// position of the instruction in the text.
+    /// The instructions of each program. An entry has the address of an instruction, and the byte position of the
+    /// instruction in the text.
     pub lines: Vec<Vec<(u32, usize)>>,
 }
 

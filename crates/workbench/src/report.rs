@@ -1,5 +1,5 @@
-//! Records a run as data for the report page. The data has the state of every lane before every step. The data also has
-//! the reason for each state.
+//! Records the data of a run for the report page. The data has the state of every lane before every step. The data also
+//! has the reason for each state.
 //!
 //! The counts cover the whole run. Steps, lane states, stacks and registers are recorded from the first instruction
 //! until the recording reaches a limit. The page names each limit that was reached. `viewer/src/data.ts` reads this

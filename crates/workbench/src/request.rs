@@ -100,7 +100,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
-    /// If a change of the launch avoids the trap of `program`, and the machine knows this change, returns the change.
+    /// Returns a change of the launch that avoids the trap of `program`, or `None` if the machine has no such change.
     fn remedy(&self, _trapped: &Trapped, _program: &Program) -> Option<String> {
         None
     }

@@ -15,8 +15,8 @@
 //! * If a branch condition is inexact, the report lists this condition. The grade of a value does not depend on the
 //!   conditions of the branches around the computation of the value.
 //! * If a predicate disables a lane, the lane keeps the old value and the grade of the old value. Writes to some
-//!   register files do not emit events. For these files, [`Taint`] does not know which lanes wrote a register. After a
-//!   conditional write to such a file, the register has the worse one of the old and the new grade.
+//!   register files do not emit events. For these files, [`Taint`] cannot determine the lanes that wrote a register.
+//!   After a conditional write to such a file, the register has the worse one of the old and the new grade.
 //! * If an operation reads a register that an index selects, the read has the worst grade in the register file. If an
 //!   operation reads all lanes of a quad, the read has the worst grade among these lanes. A vote has the worst grade
 //!   among the active lanes.

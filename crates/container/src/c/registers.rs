@@ -109,7 +109,7 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let Some(program) = found.or_else(near).and_then(|index| image.programs.get_mut(index)) else {
             image.notes.push(format!(
-                "array {name} holds registers, but no program for these registers was read; it was skipped"
+                "array {name} was skipped, because it contains registers of a program that was not read"
             ));
             continue;
         };

@@ -225,8 +225,8 @@ impl Tree {
         self.entries.iter().find(|entry| entry.subsystem == subsystem && entry.name() == name)
     }
 
-    /// Returns the parent of a device. Of all other devices whose folders contain the device, the parent has the
-    /// innermost folder.
+    /// Returns the parent of a device. The parent is the device with the innermost folder among all other devices whose
+    /// folders contain the device.
     pub(super) fn parent(&self, entry: &UdevEntry) -> Option<&UdevEntry> {
         let others = self.entries.iter().filter(|other| other.path != entry.path);
         others.filter(|other| entry.is_below(&other.path)).max_by_key(|other| other.path.as_bytes().len())

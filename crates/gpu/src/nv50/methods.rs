@@ -552,7 +552,7 @@ word! {
         export_sample_mask: bool [0:0],
         force_per_sample: bool [1:1],
     }
-    /// How the chip uses alpha of a pixel with several samples.
+    /// Effects of alpha on a pixel with several samples.
     pub(super) struct MultisampleCtrl(u32) = "MULTISAMPLE_CTRL" {
         alpha_to_coverage: bool [0:0],
         alpha_to_one: bool [4:4],

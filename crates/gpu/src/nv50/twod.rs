@@ -390,7 +390,7 @@ mod tests {
         assert!(changed > 800, "{changed}");
     }
 
-    /// Makes the same upload as [`data`]. In contrast to [`data`], stores one element at a time.
+    /// Performs the upload of [`data`], but stores one element at a time.
     fn upload_by_elements(state: &State, words: &[u32], memory: Vram<'_>) {
         let mut unknown = Unknown::default();
         let target =

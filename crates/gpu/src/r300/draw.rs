@@ -357,9 +357,9 @@ fn surface(
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
-/// Makes the draw a resolve, if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve computes the mean of the samples of
-/// each pixel in the first target. The resolve stores the means in a second buffer, and ignores the results of the
-/// program.
+/// Turns the draw into a resolve if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve computes the mean of the
+/// samples of each pixel in the first target. The resolve stores the means in a second buffer, and ignores the results
+/// of the program.
 fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
     let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
     if !control.aaresolve_mode {

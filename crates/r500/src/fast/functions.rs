@@ -2,7 +2,7 @@
 //!
 //! For each function in this file, [`mod@crate::lane`] has a lane function. The lane function computes the value in
 //! doubles, with a relative error below 2^-52, and rounds the value to a single. The polynomials of
-//! [`reconverge_simt::curves`] compute the same value without branches. If the result of a polynomial is in doubt, the
+//! [`reconverge_simt::curves`] compute the same value without branches. If the result of a polynomial may be wrong, the
 //! engine calls the lane function.
 
 use std::marker::PhantomData;
@@ -147,7 +147,8 @@ mod tests {
         compare::<Cos>("cos", &near);
     }
 
-    /// Checks that few results are in doubt. A function with many such results has correct results, but is slow.
+    /// Checks that the polynomials report few results as possibly wrong. If a function has many such results, the
+    /// function is correct but slow.
     #[test]
     fn few_lanes_are_in_doubt() {
         fn doubts<F: Function>() -> usize {

@@ -1,10 +1,10 @@
 //! Kernels: arithmetic on a chunk of lanes.
 //!
 //! [`mod@crate::lane`] defines the results. Tests compare each kernel bit for bit with the function of that module.
-//! Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use that instruction. On any
-//! other host, kernels first round the sum to odd, in double precision. Kernels then round the double to a single. The
-//! fast path of a kernel detects the few lanes with possibly wrong results. [`crate::lane`] recomputes the lanes with
-//! possibly wrong results.
+//! Multiply-adds round once. If the host has a fused multiply-add instruction, kernels use that instruction. On other
+//! hosts, a kernel computes the sum in double precision and rounds the double to odd. The kernel then rounds the double
+//! to a single. The fast path of a kernel detects the few lanes with possibly wrong results. [`crate::lane`] recomputes
+//! the lanes with possibly wrong results.
 
 use std::marker::PhantomData;
 

@@ -130,8 +130,7 @@ impl<'a> Lanes<'a> {
         self.constants[number][usize::from(channel & 3)]
     }
 
-    /// Returns the bytes of all rows. Compiled code addresses a row by the distance in bytes between the first row and
-    /// the row.
+    /// Returns the bytes of all rows. Compiled code addresses rows by byte offsets from the first row.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }

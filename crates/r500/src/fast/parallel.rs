@@ -2,9 +2,9 @@
 //! adds up the counts of all groups. If several groups trap, the launch reports the trap of the group with the lowest
 //! lane numbers. So the results do not depend on the number of threads.
 //!
-//! Without an observer, several groups run together, as many as fit in a row. The engine then calls an operation once
-//! for all groups in the row: see [`Fast::run_together`]. If a group traps, the launch starts again and runs one group
-//! at a time.
+//! If a launch has no observer, several groups run together. Their number is the number of groups that fit in a row.
+//! The engine then calls an operation once for all groups in the row: see [`Fast::run_together`]. If a group traps, the
+//! launch starts again and runs one group at a time.
 
 use std::ops::Range;
 use std::sync::Arc;

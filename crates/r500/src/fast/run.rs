@@ -108,9 +108,9 @@ impl Fast {
     ) -> Stop {
         let before = group.statistics.instructions;
         let budget = end.min(group.watchdog).saturating_sub(before);
-        // Compiled code counts a run only once for all groups that run together. A later multiplication by the number
-        // of groups assumes one group or a full row of groups. So compiled code runs only for one group or for a full
-        // row of groups.
+        // If groups run together, compiled code counts one run for all these groups. A later multiplication by the
+        // number of groups assumes one group or a full row of groups. So compiled code runs only for one group or for a
+        // full row of groups.
         let counts = company.is_none() || group.lanes == Mask::first(self.most_lanes());
         let mut runner = self.compiled.as_deref().filter(|_| counts).map(Runner::new);
         let mut cursor = Cursor::new(self, group, runs, company, budget);

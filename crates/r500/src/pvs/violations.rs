@@ -113,9 +113,9 @@ fn reserved_selects(inst: &Inst) -> impl Iterator<Item = Violation> {
     found.into_iter()
 }
 
-/// Returns a violation for each file in which the operands have too many different addresses. The function also counts
-/// the addresses of operands that the operation ignores. A relative address always differs from an absolute address.
-/// (Mesa, t_src_conflict)
+/// Returns a violation for each register file with too many different addresses among the operands. The function also
+/// counts the addresses of operands that the operation ignores. A relative address always differs from an absolute
+/// address. (Mesa, t_src_conflict)
 fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
     let count = if inst.dual.is_some() { 2 } else { 3 };
     let operands: Vec<Operand> =

@@ -109,7 +109,7 @@ struct Names {
     /// The fields. The keys are `NAME` and `WORD.NAME`. The map does not use the standard library's hash function. With
     /// that function, hashing took 5 % of the time for writing and parsing a program.
     places: HashMap<String, FieldPosition, RandomState>,
-    /// For each word, the fields of the word. Each field has the name that the text uses inside braces.
+    /// The fields of each word. Each field has the name that the text uses inside braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
 }
 

@@ -1,7 +1,7 @@
 //! EXP, LOG, SIN, COS and RECIPSQRT on rows.
 //!
 //! The lane functions compute a double with the mathematics library and round this double to a single. This module
-//! instead uses the polynomials of [`reconverge_simt::curves`]. If the result of a polynomial is in doubt, this module
+//! instead uses the polynomials of [`reconverge_simt::curves`]. If the result of a polynomial may be wrong, this module
 //! calls the lane function.
 
 use std::marker::PhantomData;
@@ -186,8 +186,8 @@ mod tests {
     }
 
     /// Compares a curve with its lane function, at every level. For each possible upper half of a word, the inputs
-    /// contain eight words with random lower halves. The inputs also contain boundary values. A result that is not in
-    /// doubt must be the lane function's result. Nearly no result may be in doubt.
+    /// contain eight words with random lower halves. The inputs also contain boundary values. A result that the curve
+    /// does not report as possibly wrong must be the lane function's result. The curve may report only few results.
     fn compare<C: Curve>(name: &str, seed: u64) {
         let edges =
             [0u32, 1, 0x7f_ffff, 0x80_0000, 0x3f80_0000, 0x4300_0000, 0x42fc_0000, 0x7f80_0000, 0x7fff_ffff];

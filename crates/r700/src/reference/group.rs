@@ -359,8 +359,7 @@ impl Wave {
         (value, None)
     }
 
-    /// Makes the results of a group visible to the next group. These results are PV, PS, AR, the predicate and the
-    /// masks.
+    /// Publishes the results of a group to the next group. These results are PV, PS, AR, the predicate and the masks.
     fn retire(&mut self, clause: &AluClause, group: Group<'_>, running: &[Mask; 5], write: Writes) {
         let first = self.previous_row(0);
         let state = &mut *self.clause;

@@ -311,8 +311,8 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
 }
 
 /// Returns the gradients of a lane's coordinates. The gradients determine the level of detail and the footprint of the
-/// lane. `quad` contains the coordinates of the quad's first lane, of the lane to the right of the first lane, and of
-/// the lane below the first lane.
+/// lane. `quad` contains the coordinates of three lanes: the quad's first lane, the lane to the right of the first
+/// lane, and the lane below the first lane.
 ///
 /// In a cube, the lanes of a quad may be on different faces. In this case, the function projects the positions of the
 /// other lanes onto the face of the lane with the coordinates `own`. This behaviour is inferred from the test

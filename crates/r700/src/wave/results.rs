@@ -9,8 +9,8 @@ use crate::code::ExportKind;
 use crate::memory::{Private, Simd};
 use crate::outcome::{MemoryOutcome, Outcome};
 
-/// For each set of lanes of a quad, one word per lane. If the lane is in the set, all bits of the word are set.
-/// Otherwise, the word is 0. The index is the set as a bit mask.
+/// The words of each set of lanes of a quad, one word per lane. If a lane is in the set, all bits of the word are set.
+/// Otherwise, the lane's word is 0. The index is the set as a bit mask.
 const QUADS: [[u32; 4]; 16] = {
     let mut all = [[0; 4]; 16];
     let mut set = 0;

@@ -146,11 +146,11 @@ struct Area {
     bytes: Vec<u8>,
     /// Set of the pages that have been copied from the memory, one bit per page.
     open: Vec<u64>,
-    /// For each page, two sets of words. The first set has the words that the group read before writing them. The
-    /// second set has the words that the group wrote.
+    /// Two sets of words per page. The first set has the words that the group read before writing them. The second set
+    /// has the words that the group wrote.
     marks: Vec<[u64; 2]>,
-    /// For each page, one bit per byte. The bit is set if the group wrote the byte, but did not write the whole word of
-    /// the byte. The field is empty until the first such write.
+    /// The bits of each page, one bit per byte. A bit is set if the group wrote the byte, but did not write the whole
+    /// word of the byte. The field is empty until the first such write.
     partial: Vec<[u64; PAGE / 64]>,
 }
 

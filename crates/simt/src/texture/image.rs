@@ -50,7 +50,7 @@ pub struct Level {
     pub texels: Texels,
 }
 
-/// Texels of a level in the order of slices. Within a slice, the texels are in the order of rows, from t = 0 on.
+/// Texels of a level, sorted by slice. The texels of a slice are sorted by row, and the first row is at t = 0.
 #[derive(Clone)]
 pub enum Texels {
     /// Bits of red, green, blue and alpha.
@@ -122,8 +122,8 @@ impl Level {
         }
     }
 
-    /// Returns the bits of red, green, blue and alpha of all texels. The texels are sorted by slice, and within a slice
-    /// by row, from t = 0 on.
+    /// Returns the bits of red, green, blue and alpha of all texels. The texels are sorted by slice. The texels of a
+    /// slice are sorted by row, and the first row is at t = 0.
     pub fn texels(&self) -> impl Iterator<Item = [u32; 4]> {
         self.rows().flat_map(|row| self.row(row))
     }

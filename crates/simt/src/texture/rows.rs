@@ -474,7 +474,7 @@ enum Of {
 
 /// The levels and filters that eight lanes choose.
 struct Choices<E: Eight> {
-    /// For each lane, the level that the lane reads. If the lane reads two levels, this is the larger level.
+    /// The level that each lane reads. If a lane reads two levels, the word is the larger level.
     levels: E::Ints,
     /// Mask of the lanes that use linear filtering.
     linear: E::Ints,
@@ -633,7 +633,7 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
 /// The levels and filters that eight lanes have chosen.
 #[derive(Clone, Copy)]
 struct Chosen {
-    /// For each lane, the level that the lane reads. If the lane reads two levels, this is the larger level.
+    /// The level that each lane reads. If a lane reads two levels, the word is the larger level.
     levels: Words8,
     /// Set of the lanes that use linear filtering.
     linear: u32,

@@ -349,8 +349,8 @@ fn a_quad_gives_the_level_of_detail_of_its_differences() {
 #[test]
 fn on_a_cube_the_level_of_detail_is_that_on_the_face() {
     let image = ramp(Shape::Cube, 8, 8, 6);
-    // The lane to the right is a quarter of the face away. This is 0.5 of the range from -1 to 1 that a face spans. The
-    // lengths of the directions have no effect.
+    // The distance to the lane on the right is a quarter of the face's width. A face spans the range from -1 to 1, so
+    // this distance is 0.5. The lengths of the directions have no effect.
     let quad = [[0.0, 0.0, 1.0], [1.0, 0.0, 2.0], [0.0, 0.0, 4.0]];
     assert_eq!(lod_of_quad(&image, &Sampler::default(), quad[0], quad), 1.0);
 }

@@ -267,7 +267,7 @@ mod tests {
         RowFill { start, words, pitch, rows, value: (random.below(1 << 24) as u32).wrapping_mul(257), mask }
     }
 
-    /// Makes the same random fills and accesses on two memories, and compares the results. The first memory may have
+    /// Applies identical random fills and accesses to two memories, and compares the results. The first memory may have
     /// outstanding fills. The second memory stores each fill at once.
     #[test]
     fn outstanding_fills_read_as_if_they_were_stored() {

@@ -84,7 +84,7 @@ pub trait Eight: Wide {
     fn shr(self, a: Self::Ints, count: u32) -> Self::Ints;
     /// a >> count, arithmetic, for counts below 32.
     fn sar(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// In lanes of the mask, the word of a. In all other lanes, the word of b.
+    /// Returns the word of a for lanes in the mask, and the word of b for all other lanes.
     fn choose(self, mask: Self::Ints, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Returns the set of lanes in which the highest bit of the word is set.
     fn lanes(self, a: Self::Ints) -> u32;

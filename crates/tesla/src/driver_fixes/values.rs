@@ -50,9 +50,8 @@ pub(super) fn is_short_product(inst: &Inst) -> bool {
     matches!(product, Product::Bits16 { .. })
 }
 
-/// Some conversions saturate, but the compiler intends them to drop upper bits (F10). Returns the 32-bit destination
-/// register of such a conversion. An instruction that later reads the register uses only the lower bits of the
-/// register.
+/// Returns the 32-bit destination register of a conversion that saturates, although the compiler intends the conversion
+/// to drop upper bits (F10). An instruction that later reads the register uses only the lower bits of the register.
 pub(super) fn truncates(inst: &Inst) -> Option<u8> {
     let Op::Arith(Arith::I2I { to, from, .. }) = inst.op else { return None };
     let Dst::R16(Half(register)) = inst.dst else { return None };

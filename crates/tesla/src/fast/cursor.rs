@@ -251,7 +251,7 @@ impl<'a, O: Observer> Cursor<'a, '_, O> {
         self.announced = self.budget;
     }
 
-    /// Makes another warp the current warp.
+    /// Sets the current warp to another warp.
     fn change_warp(&mut self, next: usize) {
         let Some(warps) = &mut self.warps else { return };
         (self.barriers.warp, self.barriers.waits) = (next, false);

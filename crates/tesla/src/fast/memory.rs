@@ -272,7 +272,7 @@ impl Warp {
 #[inline(always)]
 fn each_word(bytes: &mut [u8], offsets: &Row, bits: u32, new: impl Fn(usize, u32) -> u32) -> Row {
     let reach = greatest(offsets);
-    assert!(reach as usize + 4 <= bytes.len(), "the elements of a warp lie in their bytes");
+    assert!(reach as usize + 4 <= bytes.len(), "an element extends past the end of the bytes");
     let mut values = [0; WARP];
     for lane in members(bits) {
         // SAFETY: the assertion checks that no element extends past the end of the bytes.

@@ -1,15 +1,15 @@
 //! Runs blocks on several threads of the host. The results are the same as for blocks that run in order.
 //!
-//! The blocks of a batch run ahead. This means that they run at the same time, before the engine knows whether one
-//! block depends on another block. A batch consists of parts, and each part has a separate view of the memory
-//! ([`reconverge_simt::memory`]). After the batch has run, the engine accepts the parts of the batch in order. If a
-//! part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first batches
-//! are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks depend on
-//! each other, the blocks run in order, on the memory itself. From time to time, the engine then attempts another
-//! batch. The engine also measures the time per instruction, because views of the memory have a cost. If blocks that run
-//! ahead on all threads are not faster than blocks that run in order on one thread, the blocks run in order. A block
-//! that runs ahead much longer than other blocks may wait for a write of an earlier block. The engine stops such a
-//! block, and runs the block again after the earlier blocks.
+//! The blocks of a batch run ahead. This means that the blocks run at the same time, before the engine has determined
+//! whether one block depends on another block. A batch consists of parts, and each part has a separate view of the
+//! memory ([`reconverge_simt::memory`]). After the batch has run, the engine accepts the parts of the batch in order.
+//! If a part has read bytes that an earlier part has changed, the part runs again after the earlier parts. The first
+//! batches are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks
+//! depend on each other, the blocks run in order, on the memory itself. From time to time, the engine then attempts
+//! another batch. The engine also measures the time per instruction, because views of the memory have a cost. If blocks
+//! that run ahead on all threads are not faster than blocks that run in order on one thread, the blocks run in order. A
+//! block that runs ahead much longer than other blocks may wait for a write of an earlier block. The engine stops such
+//! a block, and runs the block again after the earlier blocks.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -88,7 +88,7 @@ struct Ahead<'a, E> {
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Runs some blocks in order against a view of the memory. The memory behind the view does not change. `in_turn`
+    /// Runs some blocks in order against a view of the memory. The memory under the view does not change. `in_turn`
     /// means that all earlier blocks are complete. In this case, the function never stops a block.
     fn attempt(&self, blocks: Range<usize>, memory: &Memory, in_turn: bool, spare: &mut Spare) -> Attempt {
         let Ahead { executor, grid, longest, plan } = self;

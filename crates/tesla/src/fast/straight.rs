@@ -252,7 +252,7 @@ impl Straight {
     }
 }
 
-/// The data from which the lanes of a launch get an input word.
+/// The source of an input word for the lanes of a launch.
 #[derive(Clone, Copy, Debug)]
 enum InputSource<'a> {
     /// One word for each lane. Lanes after the last word read 0.

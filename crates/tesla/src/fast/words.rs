@@ -558,7 +558,7 @@ pub(super) fn greatest(offsets: &[u32; WARP]) -> u32 {
 #[inline(always)]
 fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SIZE]) -> u32) -> Row {
     let reach = greatest(offsets);
-    assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
+    assert!(reach as usize + SIZE <= bytes.len(), "an element extends past the end of the bytes");
     // SAFETY: the assertion checks that no element extends past the end of the bytes.
     let element = |offset: u64| unsafe { bytes.as_ptr().add(offset as usize).cast::<[u8; SIZE]>().read() };
     let mut values = [0; WARP];
@@ -584,7 +584,7 @@ fn scatter<const SIZE: usize>(
     value: impl Fn(usize) -> [u8; SIZE],
 ) {
     let reach = greatest(offsets);
-    assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
+    assert!(reach as usize + SIZE <= bytes.len(), "an element extends past the end of the bytes");
     if bits == u32::MAX {
         for lane in 0..WARP {
             // SAFETY: the assertion checks that no element extends past the end of the bytes.

@@ -40,7 +40,7 @@ impl QuadSource {
         }
     }
 
-    /// Returns the lane of the quad (0 to 3) from which the lane `own` takes SRC1. The returned lane may be inactive.
+    /// Returns the lane of the quad (0 to 3) whose SRC1 the lane `own` reads. The returned lane may be inactive.
     pub const fn lane(self, own: u8) -> u8 {
         match self {
             QuadSource::Lane(lane) => lane & 3,

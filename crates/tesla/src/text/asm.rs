@@ -723,7 +723,8 @@ impl<'a> Assembler<'a> {
         bytes
     }
 
-    /// Reads the position of a parameter as an address, `s[0x10]`, or as an offset in the parameter area.
+    /// Reads the position of a parameter and returns the offset in the parameter area. The text has this offset, or an
+    /// address such as `s[0x10]`.
     fn param_offset(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
         let start = cursor.offset();
         if !cursor.eat("s[") {

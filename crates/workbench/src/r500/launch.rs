@@ -409,7 +409,7 @@ impl Ready for Pixels {
         Ok(Box::new(PixelsOutcome { outcome }))
     }
 
-    /// In the returned launch, lanes are numbered from 0. The new numbers do not change results, because no instruction
+    /// Numbers the lanes of the returned launch from 0. The new numbers do not change results, because no instruction
     /// reads the number of a lane.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.lanes {

@@ -64,7 +64,7 @@ impl Ready for Vertices {
         Ok(Box::new(VerticesOutcome(run_watched(&self.setup, &self.launch, options, watch)?)))
     }
 
-    /// In the returned launch, vertices are numbered from 0. The new numbers do not change results, because no
+    /// Numbers the vertices of the returned launch from 0. The new numbers do not change results, because no
     /// instruction reads the number of a vertex.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.vertices {

@@ -295,7 +295,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the report with the first `steps` steps. Of these steps, only the first `until` steps have registers.
+    /// Returns the report with the first `steps` steps. Only the first `until` steps have registers.
     fn packed(&self, report: Report, machine: &dyn Machine, steps: usize, until: usize) -> Report {
         let groups = self.stepping.groups();
         let mut notes = report.notes;

@@ -98,7 +98,7 @@ enum Flow {
     To(Target),
     /// The lanes with this ALU result go to the first target. All other lanes go to the second target.
     Either([Target; 2], bool),
-    /// Some lanes leave the loop. The lanes that stay in the loop continue.
+    /// A part of the lanes leaves the loop. The lanes that stay in the loop continue.
     Leave(Leave),
     /// All lanes start another iteration of the loop.
     Round(Target),

@@ -153,10 +153,9 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// Some groups read PV and PS from separate rows. An earlier group must write PV and PS to these rows. For each
-    /// group, this function returns whether the group must write to the separate rows. The last entry of the result
-    /// belongs to no group. The last entry states whether the separate rows must have valid values at the start of the
-    /// clause.
+    /// Returns, for each group, whether the group must write PV and PS to separate rows. A group that reads PV and PS
+    /// from the separate rows requires such a write by an earlier group. The last entry of the result belongs to no
+    /// group. The last entry states whether the separate rows must have valid values at the start of the clause.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];

@@ -42,8 +42,7 @@ pub(super) fn dialect_of(source: &str) -> Dialect {
     }
 }
 
-/// Some ALU operations have different names in AMD's text and in this project. For AMD's name of such an operation, the
-/// function returns the project's name.
+/// Returns the project's name of an ALU operation whose name in AMD's text is different.
 pub(super) fn operation(name: &str) -> Option<&'static str> {
     super::super::AMD_OPERATIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
@@ -67,7 +66,7 @@ pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
 /// Operations of later chips with three operands. Each entry has the name of the operation and its number in OP3.
 pub(super) const LATER_OP3: [(&str, u32); 4] = [("BFE_UINT", 4), ("BFE_INT", 5), ("BFI_INT", 6), ("FMA", 7)];
 
-/// Some control-flow instructions have different names in AMD's text and in this project. Returns the project's name.
+/// Returns the project's name of a control-flow instruction. The name in AMD's text may be different.
 pub(super) fn control(name: &str) -> &str {
     match name {
         "EXP" => "EXPORT",
@@ -102,7 +101,7 @@ pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     Some((*inst, &name[inst.name().len() + 1..]))
 }
 
-/// Some texture instructions have different names in AMD's text and in this project. Returns the project's name.
+/// Returns the project's name of a texture instruction. The name in AMD's text may be different.
 pub(super) fn texture(name: &str) -> &str {
     AMD_TEX.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| *ours)
 }

@@ -152,7 +152,8 @@ pub(super) fn bracketed_literal(text: &str, token: Token<'_>) -> Option<Parse<u3
     })
 }
 
-/// Returns whether a text is the inline constant −1 with a component. In every other text, `-` is a minus sign.
+/// Returns whether a text is the inline constant −1 with a component. In every other text, `-` is the modifier that
+/// negates the operand.
 pub(super) fn is_minus_one(text: &str) -> bool {
     text.strip_prefix("-1.").is_some_and(|rest| chan_of(rest).is_some())
 }

@@ -1,7 +1,7 @@
 //! Levels of detail for rows of lanes.
 //!
-//! The logarithm performs the same operations as the logarithm of `libm`, but for several quads at once. (FreeBSD
-//! `e_log2.c`)
+//! The logarithm has the operations of `libm`'s logarithm (FreeBSD `e_log2.c`). Each operation applies to several quads
+//! at once.
 
 use super::super::{Image, Sampler};
 use super::cube::Faces;
@@ -31,8 +31,8 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
 }
 
 /// Returns the level of detail on a cube for each lane in `lanes`. [`lod_of_quad`](super::super::lod_of_quad) defines
-/// the result. `facing` contains the directions that select the face. `quad` contains the directions of the origin
-/// lane, of the lane to the right of the origin lane, and of the lane below the origin lane.
+/// the result. `facing` contains the directions that select the face. `quad` contains the directions of three lanes:
+/// the origin lane, the lane to the right of the origin lane, and the lane below the origin lane.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -179,8 +179,8 @@ fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
 /// The task of [`lods_on_faces`] for one part of the lanes.
 struct OnFaces<'a> {
     facing: [&'a Words<PART>; 3],
-    /// Directions of the origin lane, of the lane to the right, and of the lane below. If the field is `None`, these
-    /// three lanes are lanes 0, 1 and 2 of each quad, and `facing` contains their directions.
+    /// Directions of three lanes: the origin lane, the lane to the right and the lane below. If the field is `None`,
+    /// these three lanes are lanes 0, 1 and 2 of each quad, and `facing` contains their directions.
     quad: Option<[[&'a Words<PART>; 3]; 3]>,
     scales: [Option<f64>; 3],
 }

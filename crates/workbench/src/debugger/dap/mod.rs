@@ -102,7 +102,8 @@ type Go = fn(&mut Debugger, &Movement) -> Halt;
 
 /// A movement of the debugger. The movement starts after the adapter has sent the response to the request.
 struct Movement {
-    /// The reason in the `stopped` event if the movement does not end at a stop.
+    /// Name of the movement: `step`, `goto` or `breakpoint`. [`Adapter::report`] derives the reason in the `stopped`
+    /// event from this name.
     reason: &'static str,
     go: Go,
     /// The lane to follow if the movement steps into a lane.

@@ -102,7 +102,7 @@ impl Ready for Grid {
         Ok(Box::new(GridOutcome { outcome, outputs }))
     }
 
-    /// In the returned launch, lanes are numbered from 0.
+    /// Numbers the lanes of the returned launch from 0.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         fn part<T: Clone>(values: &mut Vec<T>, lanes: &Range<usize>) {
             *values = values.get(lanes.clone()).unwrap_or(&[]).to_vec();
