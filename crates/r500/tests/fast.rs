@@ -214,6 +214,33 @@ fn a_dot_product_of_two_products_is_rounded_as_the_lane_function_rounds_it() {
     }
 }
 
+/// The sign of a product that is too small for a single decides the sign of the zero that a dot product returns. The
+/// other terms are zeros of either sign.
+#[test]
+fn a_dot_product_keeps_the_sign_of_a_product_too_small_for_a_single() {
+    let values = [0., -0., 2f32.powi(-100), -(2f32.powi(-100)), f32::MIN_POSITIVE, 1.].map(f32::to_bits);
+    let count = values.len().pow(4);
+    let of = |first: usize, number: usize| {
+        let value = |digit: u32| values[number / values.len().pow(digit) % values.len()];
+        [value(first as u32), value(first as u32 + 1), values[first], values[first]]
+    };
+    for (op, omod) in [("DP3", ""), ("DP4", "*off"), ("D2A", "/2"), ("DP4", "*8")] {
+        let source = format!(
+            "ALU temp[4].rgb = {op}{omod} src0.rgb, src1.rgb, src0.bbb : src0=temp[1] src1=temp[2]\n  \
+             + temp[4].a = DP{omod} src0.a, src1.a : src0=temp[1] src1=temp[2]\n{COPY}"
+        );
+        let source = if op == "D2A" { source } else { source.replace(", src0.bbb", "") };
+        let setup = Setup::new(&assemble(&source).expect("it assembles").program).expect("a program");
+        let input = |temp: u8, first: usize| Input {
+            temp,
+            values: (0..count).map(|number| of(first, number)).collect(),
+        };
+        let launch = Launch { lanes: count, inputs: vec![input(1, 0), input(2, 2)], ..Launch::default() };
+        let what = format!("{op}{omod}");
+        same_everywhere(&Arc::new(setup), &launch, &short(Mode::Lenient), &what).expect("it ends");
+    }
+}
+
 /// OMOD computes: a NaN that the sign modifier has made negative becomes the machine's own NaN again. This also holds
 /// in compiled code for a result that is already a canonical NaN.
 #[test]

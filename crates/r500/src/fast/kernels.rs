@@ -600,8 +600,11 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
     let mut result = [0; CHUNK];
     let mut doubtful = 0;
     let (sign, zero) = (eight.ints(SIGN as i32), eight.floats(0.0));
+    let magnitude = |value| eight.of_bits(eight.and_not(eight.bits(value), sign));
     for (half, result) in result.as_chunks_mut().0.iter_mut().enumerate() {
         let (mut sum, mut size, mut error) = (zero, zero, zero);
+        // The largest of the smaller factors of all products. If it is zero, each product has a factor that is zero.
+        let mut smallest = zero;
         for term in 0..TERMS {
             let mut factors = [zero; 2];
             for (factor, (place, flip)) in factors.iter_mut().zip(rows_of::<ADDEND>(operation, term)) {
@@ -616,29 +619,29 @@ fn sums_of_singles<W: Wide, const TERMS: usize, const ADDEND: bool>(
                     let product = eight.mul(a, b);
                     let negative = eight.of_bits(eight.xor(eight.bits(product), sign));
                     error = eight.add(error, eight.mul_add(a, b, negative));
+                    let smaller = eight.min(magnitude(a), magnitude(b));
+                    smallest = eight.max(smallest, smaller);
                     product
                 }
                 Kind::Addend => a,
             };
-            let magnitude = eight.of_bits(eight.and_not(eight.bits(value), sign));
             if term == 0 {
-                (sum, size) = (value, magnitude);
+                (sum, size) = (value, magnitude(value));
                 continue;
             }
             let next = eight.add(sum, value);
             let part = eight.sub(next, sum);
             let lost = eight.add(eight.sub(sum, eight.sub(next, part)), eight.sub(value, part));
             error = eight.add(error, lost);
-            (sum, size) = (next, eight.add(size, magnitude));
+            (sum, size) = (next, eight.add(size, magnitude(value)));
         }
         let slack = eight.mul(size, eight.floats(SLACK));
         let low = eight.add(sum, eight.sub(error, slack));
         let high = eight.add(sum, eight.add(error, slack));
-        let magnitude = eight.of_bits(eight.and_not(eight.bits(sum), sign));
-        let cancelled = eight.less_equal(magnitude, eight.mul(size, eight.floats(CANCELLED)));
+        let cancelled = eight.less_equal(magnitude(sum), eight.mul(size, eight.floats(CANCELLED)));
         // If all terms are zeros, the sum has the right sign. The rounding error may have the opposite sign. So the
-        // code does not add the rounding error in this case.
-        let none = eight.equal(size, zero);
+        // code does not add the rounding error in this case. A product that is too small for a single is not a zero.
+        let none = eight.and(eight.equal(size, zero), eight.equal(smallest, zero));
         let inside = eight.and(eight.less(eight.floats(LEAST), size), eight.less(size, eight.floats(MOST)));
         let good = eight.and(eight.equal(low, high), eight.and_not(inside, cancelled));
         doubtful |= !eight.lanes(eight.or(good, none)) & 0xff;
