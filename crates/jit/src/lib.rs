@@ -33,6 +33,7 @@ mod cache;
 mod called;
 mod cold;
 mod emit;
+mod emitted;
 mod fault;
 mod frame;
 mod level;
@@ -49,6 +50,7 @@ mod vectors;
 mod verify;
 
 pub use called::{LANES, PerLane};
+pub use emitted::Emitted;
 pub use level::Level;
 pub use linked::{Arrived, Linked, LinkedMachine, Linker, Path, Traced};
 pub use program::{Branch, Left, NO_NODE, Next, Target, Waits};

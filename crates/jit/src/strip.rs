@@ -440,6 +440,7 @@ impl Strip {
                 Two::AndNot => Some(!x & y),
                 Two::Or => Some(x | y),
                 Two::Xor => Some(x ^ y),
+                Two::Equal => Some(if x == y { u32::MAX } else { 0 }),
                 _ => None,
             };
             if let Some(word) = word {

@@ -21,6 +21,8 @@
 //! A function has the name of the manual's opcode in lower case. The arguments `a`, `b`, `c` are the operands src0,
 //! src1, src2. The caller has already applied the input modifiers [`abs`] and [`neg`].
 
+use reconverge_simt::word::Word;
+
 #[cfg(doc)]
 use crate::rules::Rule;
 
@@ -123,20 +125,26 @@ fn float_flag(condition: bool) -> u32 {
     if condition { ONE } else { 0 }
 }
 
-#[inline(always)]
-fn int_flag(condition: bool) -> u32 {
-    if condition { TRUE } else { 0 }
-}
-
-/// Defines one lane function per row: operands, result and description.
+/// Defines one lane function per row: operands, result and description. If the result is `W`, the function computes any
+/// [`Word`]: the word of one lane, and the words that compiled code computes for all lanes.
 macro_rules! functions {
-    ($( $name:ident($($operand:ident),*) -> $Result:ty = $value:expr, $doc:literal; )*) => { $(
+    () => {};
+    ($name:ident($($operand:ident),*) -> W = $value:expr, $doc:literal; $($rest:tt)*) => {
+        #[doc = $doc]
+        #[inline(always)]
+        pub fn $name<W: Word>($($operand: W),*) -> W {
+            $value
+        }
+        functions! { $($rest)* }
+    };
+    ($name:ident($($operand:ident),*) -> $Result:ty = $value:expr, $doc:literal; $($rest:tt)*) => {
         #[doc = $doc]
         #[inline(always)]
         pub fn $name($($operand: u32),*) -> $Result {
             $value
         }
-    )* };
+        functions! { $($rest)* }
+    };
 }
 
 functions! {
@@ -145,11 +153,11 @@ functions! {
     mul_ieee(a, b) -> u32 = result2(number(a) * number(b), a, b), "a * b.";
     muladd(a, b, c) -> u32 = add(mul(a, b), c), "The legacy product plus c. Both product and sum are rounded.";
     muladd_ieee(a, b, c) -> u32 = add(mul_ieee(a, b), c), "The product plus c. Both product and sum are rounded.";
-    max(a, b) -> u32 = if number(a) >= number(b) { a } else { b }, "a >= b ? a : b.";
-    min(a, b) -> u32 = if number(a) < number(b) { a } else { b }, "a < b ? a : b.";
-    max_dx10(a, b) -> u32 = if is_nan(b) || number(a) >= number(b) { a } else { b },
+    max(a, b) -> W = a.float_at_least(b).choose(a, b), "a >= b ? a : b.";
+    min(a, b) -> W = b.float_greater(a).choose(a, b), "a < b ? a : b.";
+    max_dx10(a, b) -> W = (b.is_nan() | a.float_at_least(b)).choose(a, b),
         "The larger operand. If one operand is a NaN, the other operand. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
-    min_dx10(a, b) -> u32 = if is_nan(b) || number(a) < number(b) { a } else { b },
+    min_dx10(a, b) -> W = (b.is_nan() | b.float_greater(a)).choose(a, b),
         "The smaller operand. If one operand is a NaN, the other operand. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
     trunc(a) -> u32 = result1(number(a).trunc(), a), "a rounded toward zero, as a float.";
     ceil(a) -> u32 = result1(number(a).ceil(), a), "a rounded toward plus infinity, as a float.";
@@ -159,54 +167,55 @@ functions! {
     mov(a) -> u32 = a, "a, all bits.";
 
     // Float comparisons.
-    equal(a, b) -> bool = number(a) == number(b), "a == b.";
-    greater(a, b) -> bool = number(a) > number(b), "a > b.";
-    greater_equal(a, b) -> bool = number(a) >= number(b), "a >= b.";
-    not_equal(a, b) -> bool = number(a) != number(b), "a != b. True if an operand is a NaN.";
-    sete(a, b) -> u32 = float_flag(equal(a, b)), "1.0 if a == b, otherwise 0.0.";
-    setgt(a, b) -> u32 = float_flag(greater(a, b)), "1.0 if a > b, otherwise 0.0.";
-    setge(a, b) -> u32 = float_flag(greater_equal(a, b)), "1.0 if a >= b, otherwise 0.0.";
-    setne(a, b) -> u32 = float_flag(not_equal(a, b)), "1.0 if a != b, otherwise 0.0.";
-    sete_dx10(a, b) -> u32 = int_flag(equal(a, b)), "All bits set if a == b (floats), otherwise 0.";
-    setgt_dx10(a, b) -> u32 = int_flag(greater(a, b)), "All bits set if a > b (floats), otherwise 0.";
-    setge_dx10(a, b) -> u32 = int_flag(greater_equal(a, b)), "All bits set if a >= b (floats), otherwise 0.";
-    setne_dx10(a, b) -> u32 = int_flag(not_equal(a, b)), "All bits set if a != b (floats), otherwise 0.";
-    sete_int(a, b) -> u32 = int_flag(a == b), "All bits set if a == b, otherwise 0.";
-    setgt_int(a, b) -> u32 = int_flag(a as i32 > b as i32), "All bits set if a > b (signed), otherwise 0.";
-    setge_int(a, b) -> u32 = int_flag(a as i32 >= b as i32), "All bits set if a >= b (signed), otherwise 0.";
-    setne_int(a, b) -> u32 = int_flag(a != b), "All bits set if a != b, otherwise 0.";
-    setgt_uint(a, b) -> u32 = int_flag(a > b), "All bits set if a > b (unsigned), otherwise 0.";
-    setge_uint(a, b) -> u32 = int_flag(a >= b), "All bits set if a >= b (unsigned), otherwise 0.";
+    equal(a, b) -> bool = a.float_equal(b) != 0, "a == b.";
+    greater(a, b) -> bool = a.float_greater(b) != 0, "a > b.";
+    greater_equal(a, b) -> bool = a.float_at_least(b) != 0, "a >= b.";
+    not_equal(a, b) -> bool = a.float_equal(b) == 0, "a != b. True if an operand is a NaN.";
+    sete(a, b) -> W = a.float_equal(b) & a.same(ONE), "1.0 if a == b, otherwise 0.0.";
+    setgt(a, b) -> W = a.float_greater(b) & a.same(ONE), "1.0 if a > b, otherwise 0.0.";
+    setge(a, b) -> W = a.float_at_least(b) & a.same(ONE), "1.0 if a >= b, otherwise 0.0.";
+    setne(a, b) -> W = !a.float_equal(b) & a.same(ONE), "1.0 if a != b, otherwise 0.0.";
+    sete_dx10(a, b) -> W = a.float_equal(b), "All bits set if a == b (floats), otherwise 0.";
+    setgt_dx10(a, b) -> W = a.float_greater(b), "All bits set if a > b (floats), otherwise 0.";
+    setge_dx10(a, b) -> W = a.float_at_least(b), "All bits set if a >= b (floats), otherwise 0.";
+    setne_dx10(a, b) -> W = !a.float_equal(b), "All bits set if a != b (floats), otherwise 0.";
+    sete_int(a, b) -> W = a.equal(b), "All bits set if a == b, otherwise 0.";
+    setgt_int(a, b) -> W = a.greater(b), "All bits set if a > b (signed), otherwise 0.";
+    setge_int(a, b) -> W = a.at_least(b), "All bits set if a >= b (signed), otherwise 0.";
+    setne_int(a, b) -> W = !a.equal(b), "All bits set if a != b, otherwise 0.";
+    setgt_uint(a, b) -> W = a.greater_unsigned(b), "All bits set if a > b (unsigned), otherwise 0.";
+    setge_uint(a, b) -> W = a.at_least_unsigned(b), "All bits set if a >= b (unsigned), otherwise 0.";
 
     // Selections of an operand.
-    cnde(a, b, c) -> u32 = if number(a) == 0.0 { b } else { c }, "a == 0.0 ? b : c.";
-    cndgt(a, b, c) -> u32 = if number(a) > 0.0 { b } else { c }, "a > 0.0 ? b : c.";
-    cndge(a, b, c) -> u32 = if number(a) >= 0.0 { b } else { c }, "a >= 0.0 ? b : c.";
-    cnde_int(a, b, c) -> u32 = if a == 0 { b } else { c }, "a == 0 ? b : c.";
-    cndgt_int(a, b, c) -> u32 = if a as i32 > 0 { b } else { c }, "a > 0 (signed) ? b : c.";
-    cndge_int(a, b, c) -> u32 = if a as i32 >= 0 { b } else { c }, "a >= 0 (signed) ? b : c.";
+    cnde(a, b, c) -> W = a.float_equal(a.same(0)).choose(b, c), "a == 0.0 ? b : c.";
+    cndgt(a, b, c) -> W = a.float_greater(a.same(0)).choose(b, c), "a > 0.0 ? b : c.";
+    cndge(a, b, c) -> W = a.float_at_least(a.same(0)).choose(b, c), "a >= 0.0 ? b : c.";
+    cnde_int(a, b, c) -> W = a.equal(a.same(0)).choose(b, c), "a == 0 ? b : c.";
+    cndgt_int(a, b, c) -> W = a.greater(a.same(0)).choose(b, c), "a > 0 (signed) ? b : c.";
+    cndge_int(a, b, c) -> W = a.at_least(a.same(0)).choose(b, c), "a >= 0 (signed) ? b : c.";
 
     // Integer operations.
-    and_int(a, b) -> u32 = a & b, "a and b, bit by bit.";
-    or_int(a, b) -> u32 = a | b, "a or b, bit by bit.";
-    xor_int(a, b) -> u32 = a ^ b, "a exclusive-or b, bit by bit.";
-    add_int(a, b) -> u32 = a.wrapping_add(b), "a + b, modulo 2^32.";
-    sub_int(a, b) -> u32 = a.wrapping_sub(b), "a - b, modulo 2^32.";
-    max_int(a, b) -> u32 = (a as i32).max(b as i32) as u32, "The larger signed integer.";
-    min_int(a, b) -> u32 = (a as i32).min(b as i32) as u32, "The smaller signed integer.";
-    max_uint(a, b) -> u32 = a.max(b), "The larger unsigned integer.";
-    min_uint(a, b) -> u32 = a.min(b), "The smaller unsigned integer.";
-    ashr_int(a, b) -> u32 = ((a as i32) >> (b & 31)) as u32,
+    and_int(a, b) -> W = a & b, "a and b, bit by bit.";
+    or_int(a, b) -> W = a | b, "a or b, bit by bit.";
+    xor_int(a, b) -> W = a ^ b, "a exclusive-or b, bit by bit.";
+    add_int(a, b) -> W = a.plus(b), "a + b, modulo 2^32.";
+    sub_int(a, b) -> W = a.minus(b), "a - b, modulo 2^32.";
+    max_int(a, b) -> W = a.max_signed(b), "The larger signed integer.";
+    min_int(a, b) -> W = a.min_signed(b), "The smaller signed integer.";
+    max_uint(a, b) -> W = a.max_unsigned(b), "The larger unsigned integer.";
+    min_uint(a, b) -> W = a.min_unsigned(b), "The smaller unsigned integer.";
+    ashr_int(a, b) -> W = a.right_signed(b & a.same(31)),
         "a shifted right by the low five bits of b, copying the sign bit. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
-    lshr_int(a, b) -> u32 = a >> (b & 31),
+    lshr_int(a, b) -> W = a.right(b & a.same(31)),
         "a shifted right by the low five bits of b, inserting zeros. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
-    lshl_int(a, b) -> u32 = a << (b & 31), "a shifted left by the low five bits of b. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
-    mullo_int(a, b) -> u32 = a.wrapping_mul(b), "The low half of the signed product.";
+    lshl_int(a, b) -> W = a.left(b & a.same(31)),
+        "a shifted left by the low five bits of b. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
+    mullo_int(a, b) -> W = a.times(b), "The low half of the signed product.";
     mulhi_int(a, b) -> u32 = ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
         "The high half of the signed product.";
-    mullo_uint(a, b) -> u32 = a.wrapping_mul(b), "The low half of the unsigned product.";
+    mullo_uint(a, b) -> W = a.times(b), "The low half of the unsigned product.";
     mulhi_uint(a, b) -> u32 = ((u64::from(a) * u64::from(b)) >> 32) as u32, "The high half of the unsigned product.";
-    not_int(a) -> u32 = !a, "Every bit inverted.";
+    not_int(a) -> W = !a, "Every bit inverted.";
     recip_uint(a) -> u32 = u32::MAX.checked_div(a).unwrap_or(u32::MAX),
         "floor((2^32 - 1) / a), or all bits set if a is 0. Compilers refine the result, so an error of 1 is harmless.";
 
@@ -215,7 +224,7 @@ functions! {
         "a rounded toward zero and saturated, or 0 for a NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
     flt_to_uint(a) -> u32 = number(a) as u32,
         "a rounded toward zero and saturated, or 0 for a NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
-    int_to_flt(a) -> u32 = (a as i32 as f32).to_bits(), "The signed integer as a float, rounded to nearest even.";
+    int_to_flt(a) -> W = a.to_float(), "The signed integer as a float, rounded to nearest even.";
     uint_to_flt(a) -> u32 = (a as f32).to_bits(), "The unsigned integer as a float, rounded to nearest even.";
 
     // Transcendental functions. RECIP and RECIPSQRT have three variants each. The variants differ only if the result is

@@ -15,6 +15,7 @@
 //! * [`registers`]: lane-major register files; [`place`]: the rows to which the operations of a lowered program refer.
 //! * [`level`]: levels of the host's vector instructions, and code that is compiled once for each level.
 //! * [`wide`]: functions that are implemented separately for each level.
+//! * [`word`]: operations on words, from which a machine writes the meaning of an instruction once.
 //! * [`memory`]: buffers that many groups share, and views of these buffers. With views, groups run in parallel. The
 //!   result is the same as if the groups ran one after another.
 //! * [`vram`]: memory of a chip. A program may access this memory while the chip runs.
@@ -61,6 +62,7 @@ pub mod uses;
 pub mod vram;
 pub mod watch;
 pub mod wide;
+pub mod word;
 pub mod workers;
 
 pub use engine::{Engine, Options};

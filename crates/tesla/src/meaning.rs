@@ -3,9 +3,12 @@
 //! The functions take operand values and return a result and flags. The functions do not access other state. Values
 //! have 64 bits. A narrower value is zero-extended. The bits of an f32 or f64 represent the number.
 
+use reconverge_simt::word::Word;
+
 use crate::inst::{Arith, Chip};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::float::Saturate;
+use crate::lane::integer::Flagged;
 use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, special};
 
 /// Mode bits of the machine that affect f32 results. A driver can set mode bits. If no driver sets a mode bit, the bit
@@ -75,6 +78,25 @@ fn negated(
     if wraps { (x, Flags::S) } else { saturated }
 }
 
+/// Returns the result and the flags of an operation on integers. `carry` is 0 or 1. Returns `None` for other operations.
+#[inline(always)]
+pub(crate) fn integers<W: Word>(op: &Arith, [a, b, c]: [W; 3], carry: W) -> Option<Flagged<W>> {
+    let count = |wrap: bool| if wrap { b & b.same(31) } else { b };
+    Some(match *op {
+        Arith::Add { addition, width, sat } => integer::add(addition, width, sat, a, b, carry),
+        Arith::Mul { product } => integer::mul(product, a, b),
+        Arith::Mad { product, addition, sat } => integer::mad(product, addition, sat, [a, b, c], carry),
+        Arith::Sad { width, signed } => integer::sad(width, signed, a, b, c),
+        Arith::Min { width, signed } => integer::min(width, signed, a, b),
+        Arith::Max { width, signed } => integer::max(width, signed, a, b),
+        Arith::Set { compare, width, signed } => integer::set(compare, width, signed, a, b),
+        Arith::Logic { logic, width, not1, not2 } => integer::logic(logic, width, not1, not2, a, b),
+        Arith::Shl { width, wrap } => integer::shl(width, a, count(wrap)),
+        Arith::Shr { width, signed, wrap } => integer::shr(width, signed, a, count(wrap)),
+        _ => return None,
+    })
+}
+
 /// Returns the result and the flags of an arithmetic operation.
 #[inline]
 pub fn value(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
@@ -99,18 +121,19 @@ pub(crate) fn value_of_known(op: &Arith, operands: &Operands, chip: Chip, modes:
         Arith::ShlA => bare(a << (b & 15) & 0xffff),
         Arith::AddA => bare(a.wrapping_add(b) & 0xffff),
 
-        Arith::Add { addition, width, sat } => word(integer::add(addition, width, sat, a, b, carry)),
-        Arith::Mul { product } => word(integer::mul(product, a, b)),
-        Arith::Mad { product, addition, sat } => word(integer::mad(product, addition, sat, a, b, c, carry)),
-        Arith::Sad { width, signed } => word(integer::sad(width, signed, a, b, c)),
-        Arith::Min { width, signed } => word(integer::min(width, signed, a, b)),
-        Arith::Max { width, signed } => word(integer::max(width, signed, a, b)),
-        Arith::Set { compare, width, signed } => word(integer::set(compare, width, signed, a, b)),
-        Arith::Logic { logic, width, not1, not2 } => word(integer::logic(logic, width, not1, not2, a, b)),
-        Arith::Shl { width, wrap } => word(integer::shl(width, a, if wrap { b & 31 } else { b })),
-        Arith::Shr { width, signed, wrap } => {
-            word(integer::shr(width, signed, a, if wrap { b & 31 } else { b }))
-        }
+        Arith::Add { .. }
+        | Arith::Mul { .. }
+        | Arith::Mad { .. }
+        | Arith::Sad { .. }
+        | Arith::Min { .. }
+        | Arith::Max { .. }
+        | Arith::Set { .. }
+        | Arith::Logic { .. }
+        | Arith::Shl { .. }
+        | Arith::Shr { .. } => match integers(op, [a, b, c], carry.carry().into()) {
+            Some(result) => word(result.of_lane()),
+            None => unreachable!("the function has all operations on integers"),
+        },
 
         Arith::FAdd { rounding, sat: saturate } => word(float::add(fa, fb, rounding, sat(saturate))),
         Arith::FMul { rounding, sat: saturate } => {

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use reconverge_tesla::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
 use reconverge_tesla::lane::convert::{self, FloatSize, Integer, Size};
 use reconverge_tesla::lane::float::Saturate;
-use reconverge_tesla::lane::integer::{self, Addition, Logic, Product};
+use reconverge_tesla::lane::integer::{self, Addition, Flagged, Logic, Product};
 use reconverge_tesla::lane::quad::{QuadOp, QuadSource, derivative_outside_fragment, quadop};
 use reconverge_tesla::lane::{Compare, Flags, Modifiers, Rounding, Width};
 use reconverge_tesla::lane::{convert64, double, float, special};
@@ -232,17 +232,14 @@ fn extended((result, flags): (u32, Flags)) -> (u64, Flags) {
     (u64::from(result), flags)
 }
 
-/// Returns the results of the functions for a row of any family with a `result` column, except for quadop.
-fn computed(family: &str, row: &Row) -> (u64, Flags) {
-    let op = Op::new(row.text("op"));
+/// Returns the result of an operation on integers. Returns `None` for other families.
+fn integers(family: &str, op: &Op, row: &Row) -> Option<Flagged<u32>> {
     let (a, b, c) = (row.word("src1"), row.word("src2"), row.word("src3"));
-    let (a64, b64, c64) = (row.value("src1"), row.value("src2"), row.value("src3"));
-    let sat = row.saturate(&op);
-    let special = |function: fn(u32) -> u32| (function(op.before("a").f32(a)), Flags::NONE);
-    extended(match family {
-        "iadd" => integer::add(op.addition(), op.width(), op.has("sat"), a, row.second(), row.carry_in()),
-        "mul16" | "mul24" => integer::mul(product(&op), a, b),
-        "imad" => integer::mad(product(&op), op.addition(), op.has("sat"), a, b, c, row.carry_in()),
+    let carry = row.carry_in().carry().into();
+    Some(match family {
+        "iadd" => integer::add(op.addition(), op.width(), op.has("sat"), a, row.second(), carry),
+        "mul16" | "mul24" => integer::mul(product(op), a, b),
+        "imad" => integer::mad(product(op), op.addition(), op.has("sat"), [a, b, c], carry),
         "sad" => integer::sad(op.width(), op.signed(), a, b, c),
         "iminmax" if op.has("min") => integer::min(op.width(), op.signed(), a, b),
         "iminmax" => integer::max(op.width(), op.signed(), a, b),
@@ -259,6 +256,21 @@ fn computed(family: &str, row: &Row) -> (u64, Flags) {
         }
         "shift" if op.has("shl") => integer::shl(op.width(), a, b),
         "shift" => integer::shr(op.width(), op.signed(), a, b),
+        _ => return None,
+    })
+}
+
+/// Returns the results of the functions for a row of any family with a `result` column, except for quadop.
+fn computed(family: &str, row: &Row) -> (u64, Flags) {
+    let op = Op::new(row.text("op"));
+    let (a, b, c) = (row.word("src1"), row.word("src2"), row.word("src3"));
+    let (a64, b64, c64) = (row.value("src1"), row.value("src2"), row.value("src3"));
+    let sat = row.saturate(&op);
+    let special = |function: fn(u32) -> u32| (function(op.before("a").f32(a)), Flags::NONE);
+    if let Some(result) = integers(family, &op, row) {
+        return extended(result.of_lane());
+    }
+    extended(match family {
         "fadd" => {
             let second = op.before(if op.has("c") { "c" } else { "b" }).f32(row.second());
             float::add(op.before("a").f32(a), second, op.mode(), sat)

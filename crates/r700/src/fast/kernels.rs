@@ -7,9 +7,10 @@
 
 use std::marker::PhantomData;
 
-use reconverge_jit::{One, Rows, Two, Value, predicate};
+use reconverge_jit::{Emitted, One, Rows, Value};
 use reconverge_simt::Level;
 use reconverge_simt::wide::Wide;
+use reconverge_simt::word::Word;
 
 use super::curves::{Cos, Curve, Curved, Exp, Log, LogClamped, RecipSqrt, Sin};
 use super::lanes::{Body, Handler, Lanes, Operation, finish, handler};
@@ -47,12 +48,20 @@ pub(super) enum Emitter {
     Float(Emit),
     /// Returns a source with unchanged bits. OMOD and CLAMP apply to the result.
     Choice(Emit),
-    /// Computes bits from floats.
-    Compare(Emit),
-    /// Computes bits from bits.
+    /// Computes bits. Neither OMOD nor CLAMP applies to the result.
     Bits(Emit),
     /// Computes the lanes for which the test of a PRED_SET* holds.
     Test(Emit),
+}
+
+/// Returns the function that emits an operation. Without an expression of its own, the function emits the lane function.
+macro_rules! emit {
+    ($src:pat, $lane:expr) => {
+        |rows, sources| rows.emit(sources, |$src| Emitted::value($lane))
+    };
+    ($src:pat, $lane:expr, $rows:ident $emitted:expr) => {
+        |$rows, $src| $emitted
+    };
 }
 
 /// The table of opcodes.
@@ -65,10 +74,10 @@ macro_rules! opcodes {
     (
         kernels { $(
             $with:ident $Op:ident($op:pat) => $Name:ident $src:pat => $lane:expr $(, usual $usual:expr)?
-                $(=> $emitter:ident |$rows:ident| $emitted:expr)?;
+                $(=> $emitter:ident $(|$rows:ident| $emitted:expr)?)?;
         )* }
         tests { $(
-            $pred_set:ident $kill:ident => $Test:ident($a:ident, $b:ident) $holds:expr, |$way:ident| $held:expr;
+            $pred_set:ident $kill:ident => $Test:ident($a:ident, $b:ident) $holds:expr;
         )* }
         curves { $( $curve:ident => $Curve:ident; )* }
     ) => {
@@ -92,7 +101,7 @@ macro_rules! opcodes {
             struct $Test;
             impl Test for $Test {
                 #[inline(always)]
-                fn holds($a: u32, $b: u32) -> bool {
+                fn holds<W: Word>($a: W, $b: W) -> W {
                     $holds
                 }
             }
@@ -117,8 +126,8 @@ macro_rules! opcodes {
         /// operation.
         pub(super) fn emitter(code: AluCode) -> Option<Emitter> {
             Some(match code {
-                $($( AluCode::$Op($op) => Emitter::$emitter(|$rows, $src| $emitted), )?)*
-                $( AluCode::Op2(Op2::$pred_set) => Emitter::Test(|$way, [$a, $b, _]| $held), )*
+                $($( AluCode::$Op($op) => Emitter::$emitter(emit!($src, $lane $(, $rows $emitted)?)), )?)*
+                $( AluCode::Op2(Op2::$pred_set) => Emitter::Test(emit!([a, b, _], $Test::holds(a, b))), )*
                 _ => return None,
             })
         }
@@ -144,40 +153,37 @@ pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
     if zero && !is_nan(product) { 0 } else { product }
 }
 
-/// 2^31
-const HALF_RANGE: f32 = 2_147_483_648.0;
+/// 2^31, as a float.
+const HALF_RANGE: u32 = 0x4f00_0000;
 
-/// Returns the integer part of a number, and whether the absolute value of the number is less than 2^31. If the
-/// absolute value is 2^31 or more, the returned integer is 0. This conversion takes one host instruction. A saturating
-/// conversion would take several host instructions.
+/// 2^32, as a float.
+const RANGE: u32 = 0x4f80_0000;
+
+/// Computes [`lane::flt_to_int`]. If the number is 2^31 or more, the truncated number is 0x80000000, and its complement
+/// is 2^31 - 1.
 #[inline(always)]
-fn integer_part(x: f32) -> (u32, bool) {
-    let inside = x.abs() < HALF_RANGE;
-    // SAFETY: the integer part fits in 32 bits.
-    let part: i32 = unsafe { (if inside { x } else { 0.0 }).to_int_unchecked() };
-    (part as u32, inside)
+fn whole<W: Word>(a: W) -> W {
+    (a.truncated() ^ a.float_at_least(a.same(HALF_RANGE))) & !a.is_nan()
 }
 
-/// Computes [`lane::flt_to_int`] for rows.
+/// Computes [`lane::flt_to_uint`]. From 2^31 to 2^32, the 24 bits of the significand are the upper bits of the integer.
 #[inline(always)]
-fn whole(a: u32) -> u32 {
-    let x = number(a);
-    let (part, inside) = integer_part(x);
-    let beyond = if x > 0.0 { i32::MAX as u32 } else { i32::MIN as u32 };
-    let beyond = if is_nan(a) { 0 } else { beyond };
-    if inside { part } else { beyond }
+fn whole_unsigned<W: Word>(a: W) -> W {
+    let upper = a.left(a.same(8)) | a.same(1 << 31);
+    let part = a.float_at_least(a.same(HALF_RANGE)).choose(upper, a.truncated());
+    part & a.float_greater(a.same(0)) | a.float_at_least(a.same(RANGE))
 }
 
-/// Computes [`lane::flt_to_uint`] for rows. If a number is 2^31 or more, the function subtracts 2^31, converts the
-/// difference, and sets the highest bit.
+/// Limits a signed integer to the range of AR, -256 to 255.
 #[inline(always)]
-fn whole_unsigned(a: u32) -> u32 {
-    let x = number(a);
-    let upper = x >= HALF_RANGE;
-    let (part, _) = integer_part(if upper { x - HALF_RANGE } else { x });
-    let part = part ^ if upper { 1 << 31 } else { 0 };
-    let part = if x > 0.0 { part } else { 0 };
-    if x >= 2.0 * HALF_RANGE { u32::MAX } else { part }
+fn held<W: Word>(a: W) -> W {
+    a.max_signed(a.same(-256_i32 as u32)).min_signed(a.same(255))
+}
+
+/// Emits code that converts a float to an index. `mode` is the mode for [rounding](One::Round).
+fn address(rows: &mut Rows, mode: u8, a: Value) -> Value {
+    let rounded = rows.one(One::Round(mode), a);
+    rows.emit([rounded], |[a]| held(whole(a)).value())
 }
 
 /// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The rounding error is smaller than the distance
@@ -199,8 +205,9 @@ fn recip_int(a: u32) -> u32 {
 
 opcodes! {
     kernels {
-        float Op2(Op2::MOV) => Mov[a, _, _] => a => Choice |_rows| a;
-        float Op2(Op2::ADD) => Add[a, b, _] => lane::add(a, b), usual sum(a, b) => Float |rows| nodes::add(rows, a, b);
+        float Op2(Op2::MOV) => Mov[a, _, _] => a => Choice;
+        float Op2(Op2::ADD) => Add[a, b, _] => lane::add(a, b), usual sum(a, b)
+            => Float |rows| nodes::add(rows, a, b);
         float Op2(Op2::MUL) => Mul[a, b, _] => lane::mul(a, b), usual legacy_product(a, b)
             => Float |rows| nodes::legacy_product(rows, a, b);
         float Op2(Op2::MUL_IEEE) => MulIeee[a, b, _] => lane::mul_ieee(a, b), usual product(a, b)
@@ -209,97 +216,89 @@ opcodes! {
             => Float |rows| { let product = nodes::legacy_product(rows, a, b); nodes::add(rows, product, c) };
         float Op3(Op3::MULADD_IEEE | Op3::MULADD_IEEE_M2 | Op3::MULADD_IEEE_M4 | Op3::MULADD_IEEE_D2) => MulAddIeee[a, b, c] => lane::muladd_ieee(a, b, c), usual sum(product(a, b), c)
             => Float |rows| { let product = nodes::product(rows, a, b); nodes::add(rows, product, c) };
-        float Op3(Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2) => MulLit[a, b, c] => lane::mul_lit(a, b, c);
-        float Op2(Op2::MAX) => Max[a, b, _] => lane::max(a, b) => Choice |rows| nodes::first_if(rows, predicate::GE, a, b);
-        float Op2(Op2::MIN) => Min[a, b, _] => lane::min(a, b) => Choice |rows| nodes::first_if(rows, predicate::LT, a, b);
-        float Op2(Op2::MAX_DX10) => MaxDx10[a, b, _] => lane::max_dx10(a, b)
-            => Choice |rows| nodes::first_if_or_nan(rows, predicate::GE, a, b);
-        float Op2(Op2::MIN_DX10) => MinDx10[a, b, _] => lane::min_dx10(a, b)
-            => Choice |rows| nodes::first_if_or_nan(rows, predicate::LT, a, b);
-        float Op2(Op2::SETE) => SetE[a, b, _] => lane::sete(a, b) => Float |rows| nodes::one_if(rows, predicate::EQ, a, b);
-        float Op2(Op2::SETGT) => SetGt[a, b, _] => lane::setgt(a, b) => Float |rows| nodes::one_if(rows, predicate::GT, a, b);
-        float Op2(Op2::SETGE) => SetGe[a, b, _] => lane::setge(a, b) => Float |rows| nodes::one_if(rows, predicate::GE, a, b);
-        float Op2(Op2::SETNE) => SetNe[a, b, _] => lane::setne(a, b) => Float |rows| nodes::one_if(rows, predicate::NEQ, a, b);
-        compare Op2(Op2::SETE_DX10) => SetEDx10[a, b, _] => lane::sete_dx10(a, b)
-            => Compare |rows| rows.compare(predicate::EQ, a, b);
-        compare Op2(Op2::SETGT_DX10) => SetGtDx10[a, b, _] => lane::setgt_dx10(a, b)
-            => Compare |rows| rows.compare(predicate::GT, a, b);
-        compare Op2(Op2::SETGE_DX10) => SetGeDx10[a, b, _] => lane::setge_dx10(a, b)
-            => Compare |rows| rows.compare(predicate::GE, a, b);
-        compare Op2(Op2::SETNE_DX10) => SetNeDx10[a, b, _] => lane::setne_dx10(a, b)
-            => Compare |rows| rows.compare(predicate::NEQ, a, b);
-        float Op3(Op3::CNDE) => CndE[a, b, c] => lane::cnde(a, b, c) => Choice |rows| nodes::choose(rows, predicate::EQ, a, [b, c]);
-        float Op3(Op3::CNDGT) => CndGt[a, b, c] => lane::cndgt(a, b, c)
-            => Choice |rows| nodes::choose(rows, predicate::GT, a, [b, c]);
-        float Op3(Op3::CNDGE) => CndGe[a, b, c] => lane::cndge(a, b, c)
-            => Choice |rows| nodes::choose(rows, predicate::GE, a, [b, c]);
+        float Op3(Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2) => MulLit[a, b, c]
+            => lane::mul_lit(a, b, c);
+        float Op2(Op2::MAX) => Max[a, b, _] => lane::max(a, b) => Choice;
+        float Op2(Op2::MIN) => Min[a, b, _] => lane::min(a, b) => Choice;
+        float Op2(Op2::MAX_DX10) => MaxDx10[a, b, _] => lane::max_dx10(a, b) => Choice;
+        float Op2(Op2::MIN_DX10) => MinDx10[a, b, _] => lane::min_dx10(a, b) => Choice;
+        float Op2(Op2::SETE) => SetE[a, b, _] => lane::sete(a, b) => Float;
+        float Op2(Op2::SETGT) => SetGt[a, b, _] => lane::setgt(a, b) => Float;
+        float Op2(Op2::SETGE) => SetGe[a, b, _] => lane::setge(a, b) => Float;
+        float Op2(Op2::SETNE) => SetNe[a, b, _] => lane::setne(a, b) => Float;
+        compare Op2(Op2::SETE_DX10) => SetEDx10[a, b, _] => lane::sete_dx10(a, b) => Bits;
+        compare Op2(Op2::SETGT_DX10) => SetGtDx10[a, b, _] => lane::setgt_dx10(a, b) => Bits;
+        compare Op2(Op2::SETGE_DX10) => SetGeDx10[a, b, _] => lane::setge_dx10(a, b) => Bits;
+        compare Op2(Op2::SETNE_DX10) => SetNeDx10[a, b, _] => lane::setne_dx10(a, b) => Bits;
+        float Op3(Op3::CNDE) => CndE[a, b, c] => lane::cnde(a, b, c) => Choice;
+        float Op3(Op3::CNDGT) => CndGt[a, b, c] => lane::cndgt(a, b, c) => Choice;
+        float Op3(Op3::CNDGE) => CndGe[a, b, c] => lane::cndge(a, b, c) => Choice;
         float Op2(Op2::FRACT) => Fract[a, _, _] => lane::fract(a) => Float |rows| nodes::fract(rows, a);
-        float Op2(Op2::TRUNC) => Trunc[a, _, _] => lane::trunc(a) => Float |rows| nodes::unary(rows, One::Round(3), a);
-        float Op2(Op2::CEIL) => Ceil[a, _, _] => lane::ceil(a) => Float |rows| nodes::unary(rows, One::Round(2), a);
-        float Op2(Op2::RNDNE) => RndNe[a, _, _] => lane::rndne(a) => Float |rows| nodes::unary(rows, One::Round(0), a);
-        float Op2(Op2::FLOOR) => Floor[a, _, _] => lane::floor(a) => Float |rows| nodes::unary(rows, One::Round(1), a);
-        float Op2(Op2::INT_TO_FLT) => IntToFlt[a, _, _] => lane::int_to_flt(a) => Float |rows| nodes::from_int(rows, a);
-        float Op2(Op2::UINT_TO_FLT) => UintToFlt[a, _, _] => lane::uint_to_flt(a) => Float |rows| nodes::from_uint(rows, a);
-        compare Op2(Op2::FLT_TO_INT) => FltToInt[a, _, _] => whole(a) => Compare |rows| nodes::whole(rows, a);
-        compare Op2(Op2::FLT_TO_UINT) => FltToUint[a, _, _] => whole_unsigned(a) => Compare |rows| nodes::whole_unsigned(rows, a);
-        float Op2(Op2::RECIP_IEEE) => RecipIeee[a, _, _] => lane::recip_ieee(a) => Float |rows| nodes::reciprocal(rows, a);
+        float Op2(Op2::TRUNC) => Trunc[a, _, _] => lane::trunc(a)
+            => Float |rows| nodes::unary(rows, One::Round(3), a);
+        float Op2(Op2::CEIL) => Ceil[a, _, _] => lane::ceil(a)
+            => Float |rows| nodes::unary(rows, One::Round(2), a);
+        float Op2(Op2::RNDNE) => RndNe[a, _, _] => lane::rndne(a)
+            => Float |rows| nodes::unary(rows, One::Round(0), a);
+        float Op2(Op2::FLOOR) => Floor[a, _, _] => lane::floor(a)
+            => Float |rows| nodes::unary(rows, One::Round(1), a);
+        float Op2(Op2::INT_TO_FLT) => IntToFlt[a, _, _] => lane::int_to_flt(a) => Float;
+        float Op2(Op2::UINT_TO_FLT) => UintToFlt[a, _, _] => lane::uint_to_flt(a)
+            => Float |rows| nodes::from_uint(rows, a);
+        compare Op2(Op2::FLT_TO_INT) => FltToInt[a, _, _] => whole(a) => Bits;
+        compare Op2(Op2::FLT_TO_UINT) => FltToUint[a, _, _] => whole_unsigned(a) => Bits;
+        float Op2(Op2::RECIP_IEEE) => RecipIeee[a, _, _] => lane::recip_ieee(a)
+            => Float |rows| nodes::reciprocal(rows, a);
         float Op2(Op2::RECIP_CLAMPED) => RecipClamped[a, _, _] => lane::recip_clamped(a);
         float Op2(Op2::RECIP_FF) => RecipFf[a, _, _] => lane::recip_ff(a);
         float Op2(Op2::RECIPSQRT_CLAMPED) => RecipSqrtClamped[a, _, _] => lane::recipsqrt_clamped(a);
         float Op2(Op2::RECIPSQRT_FF) => RecipSqrtFf[a, _, _] => lane::recipsqrt_ff(a);
-        float Op2(Op2::SQRT_IEEE) => SqrtIeee[a, _, _] => lane::sqrt_ieee(a) => Float |rows| nodes::unary(rows, One::Sqrt, a);
-        compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32 => Compare |rows| nodes::address(rows, 0, a);
-        compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32 => Compare |rows| nodes::address(rows, 1, a);
-        compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32 => Bits |rows| nodes::held(rows, a);
+        float Op2(Op2::SQRT_IEEE) => SqrtIeee[a, _, _] => lane::sqrt_ieee(a)
+            => Float |rows| nodes::unary(rows, One::Sqrt, a);
+        compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32 => Bits |rows| address(rows, 0, a);
+        compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32
+            => Bits |rows| address(rows, 1, a);
+        compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => held(a) => Bits;
         // Opcodes whose results are bits. Neither OMOD nor CLAMP applies to bits.
-        bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits |rows| rows.two(Two::And, a, b);
-        bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits |rows| rows.two(Two::Or, a, b);
-        bits Op2(Op2::XOR_INT) => XorInt[a, b, _] => lane::xor_int(a, b) => Bits |rows| rows.two(Two::Xor, a, b);
-        bits Op2(Op2::NOT_INT) => NotInt[a, _, _] => lane::not_int(a) => Bits |rows| rows.not(a);
-        bits Op2(Op2::ADD_INT) => AddInt[a, b, _] => lane::add_int(a, b) => Bits |rows| rows.two(Two::Add, a, b);
-        bits Op2(Op2::SUB_INT) => SubInt[a, b, _] => lane::sub_int(a, b) => Bits |rows| rows.two(Two::Sub, a, b);
-        bits Op2(Op2::MAX_INT) => MaxInt[a, b, _] => lane::max_int(a, b) => Bits |rows| rows.two(Two::MaxSigned, a, b);
-        bits Op2(Op2::MIN_INT) => MinInt[a, b, _] => lane::min_int(a, b) => Bits |rows| rows.two(Two::MinSigned, a, b);
-        bits Op2(Op2::MAX_UINT) => MaxUint[a, b, _] => lane::max_uint(a, b) => Bits |rows| rows.two(Two::MaxUnsigned, a, b);
-        bits Op2(Op2::MIN_UINT) => MinUint[a, b, _] => lane::min_uint(a, b) => Bits |rows| rows.two(Two::MinUnsigned, a, b);
-        bits Op2(Op2::SETE_INT) => SetEInt[a, b, _] => lane::sete_int(a, b) => Bits |rows| nodes::equal(rows, a, b);
-        bits Op2(Op2::SETNE_INT) => SetNeInt[a, b, _] => lane::setne_int(a, b) => Bits |rows| nodes::not_equal(rows, a, b);
-        bits Op2(Op2::SETGT_INT) => SetGtInt[a, b, _] => lane::setgt_int(a, b) => Bits |rows| nodes::greater(rows, a, b);
-        bits Op2(Op2::SETGE_INT) => SetGeInt[a, b, _] => lane::setge_int(a, b) => Bits |rows| nodes::greater_equal(rows, a, b);
-        bits Op2(Op2::SETGT_UINT) => SetGtUint[a, b, _] => lane::setgt_uint(a, b)
-            => Bits |rows| nodes::greater_unsigned(rows, a, b);
-        bits Op2(Op2::SETGE_UINT) => SetGeUint[a, b, _] => lane::setge_uint(a, b)
-            => Bits |rows| nodes::greater_equal_unsigned(rows, a, b);
-        bits Op3(Op3::CNDE_INT) => CndEInt[a, b, c] => lane::cnde_int(a, b, c)
-            => Bits |rows| nodes::choose_int(rows, nodes::equal, a, [b, c]);
-        bits Op3(Op3::CNDGT_INT) => CndGtInt[a, b, c] => lane::cndgt_int(a, b, c)
-            => Bits |rows| nodes::choose_int(rows, nodes::greater, a, [b, c]);
-        bits Op3(Op3::CNDGE_INT) => CndGeInt[a, b, c] => lane::cndge_int(a, b, c)
-            => Bits |rows| nodes::choose_int(rows, nodes::greater_equal, a, [b, c]);
-        bits Op2(Op2::ASHR_INT) => AshrInt[a, b, _] => lane::ashr_int(a, b)
-            => Bits |rows| nodes::shift(rows, Two::Sar, One::Sar, a, b);
-        bits Op2(Op2::LSHR_INT) => LshrInt[a, b, _] => lane::lshr_int(a, b)
-            => Bits |rows| nodes::shift(rows, Two::Shr, One::Shr, a, b);
-        bits Op2(Op2::LSHL_INT) => LshlInt[a, b, _] => lane::lshl_int(a, b)
-            => Bits |rows| nodes::shift(rows, Two::Shl, One::Shl, a, b);
-        bits Op2(Op2::MULLO_INT | Op2::MULLO_UINT) => MulLo[a, b, _] => lane::mullo_int(a, b)
-            => Bits |rows| rows.two(Two::Mul, a, b);
+        bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits;
+        bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits;
+        bits Op2(Op2::XOR_INT) => XorInt[a, b, _] => lane::xor_int(a, b) => Bits;
+        bits Op2(Op2::NOT_INT) => NotInt[a, _, _] => lane::not_int(a) => Bits;
+        bits Op2(Op2::ADD_INT) => AddInt[a, b, _] => lane::add_int(a, b) => Bits;
+        bits Op2(Op2::SUB_INT) => SubInt[a, b, _] => lane::sub_int(a, b) => Bits;
+        bits Op2(Op2::MAX_INT) => MaxInt[a, b, _] => lane::max_int(a, b) => Bits;
+        bits Op2(Op2::MIN_INT) => MinInt[a, b, _] => lane::min_int(a, b) => Bits;
+        bits Op2(Op2::MAX_UINT) => MaxUint[a, b, _] => lane::max_uint(a, b) => Bits;
+        bits Op2(Op2::MIN_UINT) => MinUint[a, b, _] => lane::min_uint(a, b) => Bits;
+        bits Op2(Op2::SETE_INT) => SetEInt[a, b, _] => lane::sete_int(a, b) => Bits;
+        bits Op2(Op2::SETNE_INT) => SetNeInt[a, b, _] => lane::setne_int(a, b) => Bits;
+        bits Op2(Op2::SETGT_INT) => SetGtInt[a, b, _] => lane::setgt_int(a, b) => Bits;
+        bits Op2(Op2::SETGE_INT) => SetGeInt[a, b, _] => lane::setge_int(a, b) => Bits;
+        bits Op2(Op2::SETGT_UINT) => SetGtUint[a, b, _] => lane::setgt_uint(a, b) => Bits;
+        bits Op2(Op2::SETGE_UINT) => SetGeUint[a, b, _] => lane::setge_uint(a, b) => Bits;
+        bits Op3(Op3::CNDE_INT) => CndEInt[a, b, c] => lane::cnde_int(a, b, c) => Bits;
+        bits Op3(Op3::CNDGT_INT) => CndGtInt[a, b, c] => lane::cndgt_int(a, b, c) => Bits;
+        bits Op3(Op3::CNDGE_INT) => CndGeInt[a, b, c] => lane::cndge_int(a, b, c) => Bits;
+        bits Op2(Op2::ASHR_INT) => AshrInt[a, b, _] => lane::ashr_int(a, b) => Bits;
+        bits Op2(Op2::LSHR_INT) => LshrInt[a, b, _] => lane::lshr_int(a, b) => Bits;
+        bits Op2(Op2::LSHL_INT) => LshlInt[a, b, _] => lane::lshl_int(a, b) => Bits;
+        bits Op2(Op2::MULLO_INT | Op2::MULLO_UINT) => MulLo[a, b, _] => lane::mullo_int(a, b) => Bits;
         bits Op2(Op2::MULHI_INT) => MulHiInt[a, b, _] => lane::mulhi_int(a, b);
         bits Op2(Op2::MULHI_UINT) => MulHiUint[a, b, _] => lane::mulhi_uint(a, b);
         bits Op2(Op2::RECIP_INT) => RecipInt[a, _, _] => recip_int(a);
         bits Op2(Op2::RECIP_UINT) => RecipUint[a, _, _] => recip_uint(a);
     }
     tests {
-        PRED_SETE KILLE => Equal(a, b) lane::equal(a, b), |rows| rows.compare(predicate::EQ, a, b);
-        PRED_SETGT KILLGT => Greater(a, b) lane::greater(a, b), |rows| rows.compare(predicate::GT, a, b);
-        PRED_SETGE KILLGE => GreaterEqual(a, b) lane::greater_equal(a, b), |rows| rows.compare(predicate::GE, a, b);
-        PRED_SETNE KILLNE => NotEqual(a, b) lane::not_equal(a, b), |rows| rows.compare(predicate::NEQ, a, b);
-        PRED_SETE_INT KILLE_INT => EqualInt(a, b) a == b, |rows| nodes::equal(rows, a, b);
-        PRED_SETNE_INT KILLNE_INT => NotEqualInt(a, b) a != b, |rows| nodes::not_equal(rows, a, b);
-        PRED_SETGT_INT KILLGT_INT => GreaterInt(a, b) a as i32 > b as i32, |rows| nodes::greater(rows, a, b);
-        PRED_SETGE_INT KILLGE_INT => GreaterEqualInt(a, b) a as i32 >= b as i32, |rows| nodes::greater_equal(rows, a, b);
-        PRED_SETGT_UINT KILLGT_UINT => GreaterUint(a, b) a > b, |rows| nodes::greater_unsigned(rows, a, b);
-        PRED_SETGE_UINT KILLGE_UINT => GreaterEqualUint(a, b) a >= b, |rows| nodes::greater_equal_unsigned(rows, a, b);
+        PRED_SETE KILLE => Equal(a, b) a.float_equal(b);
+        PRED_SETGT KILLGT => Greater(a, b) a.float_greater(b);
+        PRED_SETGE KILLGE => GreaterEqual(a, b) a.float_at_least(b);
+        PRED_SETNE KILLNE => NotEqual(a, b) !a.float_equal(b);
+        PRED_SETE_INT KILLE_INT => EqualInt(a, b) a.equal(b);
+        PRED_SETNE_INT KILLNE_INT => NotEqualInt(a, b) !a.equal(b);
+        PRED_SETGT_INT KILLGT_INT => GreaterInt(a, b) a.greater(b);
+        PRED_SETGE_INT KILLGE_INT => GreaterEqualInt(a, b) a.at_least(b);
+        PRED_SETGT_UINT KILLGT_UINT => GreaterUint(a, b) a.greater_unsigned(b);
+        PRED_SETGE_UINT KILLGE_UINT => GreaterEqualUint(a, b) a.at_least_unsigned(b);
     }
     curves {
         EXP_IEEE => Exp;
@@ -350,7 +349,8 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
 
 /// A comparison of two words.
 trait Test {
-    fn holds(a: u32, b: u32) -> bool;
+    /// Returns all ones if the test holds, and otherwise 0.
+    fn holds<W: Word>(a: W, b: W) -> W;
 }
 
 /// Returns the lanes of a whole row for which a test holds. In the result, the sign bit of a lane's word states whether
@@ -364,7 +364,7 @@ fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operati
             true => word & operation.keep[number] ^ operation.flip[number],
             false => word,
         };
-        holds[lane] = if T::holds(modified(a[lane], 0), modified(b[lane], 1)) { u32::MAX } else { 0 };
+        holds[lane] = T::holds(modified(a[lane], 0), modified(b[lane], 1));
     }
     holds
 }
@@ -420,7 +420,7 @@ impl<K: Kernel, T: Test> Body for Both<K, T> {
         for lane in 0..LANES {
             let value = K::lane([a[lane], b[lane], 0]);
             result[lane] = value;
-            holds[lane] = if T::holds(value, other[lane]) { u32::MAX } else { 0 };
+            holds[lane] = T::holds(value, other[lane]);
         }
         let bits = wide.signs(&holds);
         lanes.write(wide, operation.dst, operation.set, &result);

@@ -79,7 +79,7 @@ impl Integer {
 #[inline(always)]
 pub fn i2i(to: Integer, register: Width, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     let (negative, magnitude) = from.source(x, modifiers);
-    plain(register, to.clamp(negative, magnitude))
+    plain(register, to.clamp(negative, magnitude)).of_lane()
 }
 
 /// Executes cvt from integer to f32. Zero with `neg` is -0.
@@ -156,14 +156,14 @@ pub fn f2i(
 ) -> (u32, Flags) {
     let whole = round_to_integral(rounding, float::flush(from.widen(modifiers, x)));
     let (negative, magnitude) = (whole >> 31 != 0, whole_magnitude(whole));
-    let limit = to.top();
+    let limit = to.limit();
     let result = match signed {
         true if negative => magnitude.min(limit).wrapping_neg(),
         true => magnitude.min(limit - 1),
         false if negative => 0,
         false => magnitude.min(to.mask()),
     };
-    plain(to, result)
+    plain(to, result).of_lane()
 }
 
 /// Returns the magnitude of an f32 that is a whole number, clamped to 2^32 - 1. Returns 0 for a NaN.

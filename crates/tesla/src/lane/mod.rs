@@ -35,6 +35,7 @@ pub mod special;
 
 pub use interpolate::plane;
 pub use reconverge_simt::float::Rounding;
+use reconverge_simt::word::Word;
 
 /// The four condition flags of a `$c` register. (2.3)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -110,15 +111,20 @@ impl Width {
     }
 
     #[inline(always)]
-    const fn top(self) -> u32 {
+    const fn limit(self) -> u32 {
         1 << (self.bits() - 1)
+    }
+
+    /// Moves the top bit of a value of this width to the sign bit of the word.
+    #[inline(always)]
+    fn top<W: Word>(self, x: W) -> W {
+        x.left(x.same(32 - self.bits()))
     }
 
     /// Returns the value's low bits, sign-extended or zero-extended to 32 bits.
     #[inline(always)]
-    const fn extend(self, x: u32, signed: bool) -> u32 {
-        let room = 32 - self.bits();
-        if signed { ((x << room) as i32 >> room) as u32 } else { x & self.mask() }
+    fn extend<W: Word>(self, x: W, signed: bool) -> W {
+        x.extended(self.bits(), signed)
     }
 }
 

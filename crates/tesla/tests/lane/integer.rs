@@ -51,7 +51,7 @@ fn check_additions(a: u32, b: u32) {
         for (width, sat) in [(Width::B16, false), (Width::B16, true), (Width::B32, false), (Width::B32, true)]
         {
             for carry in [Flags::NONE, Flags::C] {
-                let got = integer::add(op, width, sat, a, b, carry);
+                let got = integer::add(op, width, sat, a, b, carry.carry().into()).of_lane();
                 assert_eq!(
                     got,
                     plain_add(op, width, sat, a, b, carry),
@@ -138,19 +138,22 @@ fn products_mad_sad_min_max_and_set_are_those_of_whole_numbers() {
         });
         for &product in &products {
             let whole = plain_product(product, a, b);
-            assert_eq!(integer::mul(product, a, b), (whole, flags(Width::B32, whole, false, false)));
+            assert_eq!(
+                integer::mul(product, a, b).of_lane(),
+                (whole, flags(Width::B32, whole, false, false))
+            );
             let (op, sat) = (random.of(&ADDITIONS), random.bits() & 1 != 0);
-            let got = integer::mad(product, op, sat, a, b, c, Flags::C);
+            let got = integer::mad(product, op, sat, [a, b, c], 1).of_lane();
             assert_eq!(got, plain_add(op, Width::B32, sat, whole, c, Flags::C), "{product:?} {op:?}");
         }
         for (width, signed) in WIDTHS.into_iter().flat_map(|width| [(width, false), (width, true)]) {
             let (x, y) = (value(width, signed, a), value(width, signed, b));
             let distance = (x - y).unsigned_abs() as u32;
             let sum = plain_add(Addition::Add, Width::B32, false, distance, c, Flags::NONE);
-            assert_eq!(integer::sad(width, signed, a, b, c), sum);
+            assert_eq!(integer::sad(width, signed, a, b, c).of_lane(), sum);
             let (low, high) = (bits(width, x.min(y)), bits(width, x.max(y)));
-            assert_eq!(integer::min(width, signed, a, b), (low, flags(width, low, false, false)));
-            assert_eq!(integer::max(width, signed, a, b), (high, flags(width, high, false, false)));
+            assert_eq!(integer::min(width, signed, a, b).of_lane(), (low, flags(width, low, false, false)));
+            assert_eq!(integer::max(width, signed, a, b).of_lane(), (high, flags(width, high, false, false)));
             for code in 0..8u8 {
                 let held =
                     code & match x.cmp(&y) {
@@ -159,7 +162,7 @@ fn products_mad_sad_min_max_and_set_are_those_of_whole_numbers() {
                         std::cmp::Ordering::Greater => 4,
                     } != 0;
                 let expected = if held { (bits(width, -1), Flags::S) } else { (0, Flags::Z) };
-                assert_eq!(integer::set(Compare::from_bits(code), width, signed, a, b), expected);
+                assert_eq!(integer::set(Compare::from_bits(code), width, signed, a, b).of_lane(), expected);
             }
         }
     }
@@ -184,12 +187,12 @@ fn plain_shift(width: Width, right: bool, signed: bool, a: u32, count: u32) -> (
 
 fn check_shifts(width: Width, a: u32, count: u32) {
     assert_eq!(
-        integer::shl(width, a, count),
+        integer::shl(width, a, count).of_lane(),
         plain_shift(width, false, false, a, count),
         "{a:#x} << {count}"
     );
     for signed in [false, true] {
-        let got = integer::shr(width, signed, a, count);
+        let got = integer::shr(width, signed, a, count).of_lane();
         assert_eq!(got, plain_shift(width, true, signed, a, count), "{a:#x} >> {count}, {signed}");
     }
 }

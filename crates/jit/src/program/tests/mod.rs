@@ -6,6 +6,8 @@ mod audit;
 mod strips;
 #[cfg(target_arch = "x86_64")]
 mod window;
+#[cfg(target_arch = "x86_64")]
+mod words;
 
 use reconverge_guarded::Placement::AtEnd;
 

@@ -198,11 +198,7 @@ impl<'a> Way<'a> {
                 let value = self.rows.settle(value);
                 self.finish(operation, value, true)
             }
-            Emitter::Compare(emit) => emit(&mut self.rows, sources),
-            Emitter::Bits(emit) => {
-                let sources = sources.map(|value| self.rows.settle(value));
-                emit(&mut self.rows, sources)
-            }
+            Emitter::Bits(emit) => emit(&mut self.rows, sources),
             Emitter::Test(emit) => {
                 let holds = emit(&mut self.rows, sources);
                 self.decide(operation, holds);

@@ -5,7 +5,8 @@
 //! floats may carry a non-canonical NaN until an operation reads their bits. On the slow path, every result is
 //! canonical.
 
-use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
+use reconverge_jit::{Emitted, Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
+use reconverge_simt::word::Word;
 
 use super::per_lane;
 use crate::fast::lanes::PREDICATED;
@@ -15,8 +16,9 @@ use crate::fast::words::{Kind, Transfer};
 use crate::flow::WARP;
 use crate::inst::{Access, Arith, Base, Condition, Space};
 use crate::lane::convert::{FloatSize, Integer, Size};
-use crate::lane::integer::{Addition, Logic, Product};
+use crate::lane::integer::{Addition, Flagged};
 use crate::lane::{Compare, Rounding, Width};
+use crate::meaning::integers;
 
 const SIGN: u32 = 1 << 31;
 
@@ -155,18 +157,6 @@ impl<'a> Way<'a> {
             return self.rows.two(Two::Or, flag, without);
         }
         self.rows.strip.select(flag, without, with)
-    }
-
-    /// Returns the flags of an integer result: Z and S.
-    fn plain(&mut self, width: Width, result: Value) -> Flags {
-        let zero = self.rows.word(0);
-        let z = self.rows.two(Two::Equal, result, zero);
-        [z, self.top(width, result), zero, zero]
-    }
-
-    /// Moves the top bit of a value to the position of a boolean value.
-    fn top(&mut self, width: Width, value: Value) -> Value {
-        self.rows.one(One::Shl(32 - width.bits() as u8), value)
     }
 
     // Floats.
@@ -405,7 +395,7 @@ impl<'a> Way<'a> {
             let bits = self.rows.one(One::Shl(3), low);
             let part = self.rows.two(Two::Shr, word, bits);
             let signed = matches!(mem.access, Access::S8 | Access::S16);
-            let part = self.extended(part, 8 * size as u8, signed);
+            let part = self.extended(part, 8 * size, signed);
             self.write(place, set, part);
         } else {
             let all = self.rows.word(!(size - 1));
@@ -456,20 +446,12 @@ impl<'a> Way<'a> {
         let word = self.rows.strip.window_word(at & !3)?;
         self.loads = true;
         let word = self.rows.one(One::Shr(8 * (at & 3) as u8), word);
-        Some(self.extended(word, 8 * bytes, signed))
+        Some(self.extended(word, 8 * u32::from(bytes), signed))
     }
 
     /// Returns the low `bits` bits of a value, extended to 32 bits.
-    fn extended(&mut self, value: Value, bits: u8, signed: bool) -> Value {
-        let up = self.rows.one(One::Shl(32 - bits), value);
-        match signed {
-            true => self.rows.one(One::Sar(32 - bits), up),
-            false if bits == 32 => value,
-            false => {
-                let low = self.rows.word(u32::MAX >> (32 - bits));
-                self.rows.two(Two::And, value, low)
-            }
-        }
+    fn extended(&mut self, value: Value, bits: u32, signed: bool) -> Value {
+        self.rows.emit([value], |[value]| value.extended(bits, signed).value())
     }
 
     fn result(
@@ -480,79 +462,18 @@ impl<'a> Way<'a> {
         mask: Value,
     ) -> Option<(Value, Option<Flags>)> {
         let [a, b, c] = sources;
+        let carry = self.carry(op, carry);
+        let integers = self.rows.emit([a, b, c, carry], |[a, b, c, carry]| {
+            let Flagged { word, flags } = integers(op, [a, b, c], carry)?;
+            Some((word.value(), Some(flags.map(Emitted::value))))
+        });
+        if integers.is_some() {
+            return integers;
+        }
         let zero = self.rows.word(0);
         let zero_wins = self.lowered.tables.modes.mul_zero_wins;
         Some(match *op {
             Arith::Mov { .. } => (a, None),
-            Arith::Add { addition, width, sat: false } => {
-                let carry = self.carry(addition, carry);
-                let (sum, flags) = self.sum(addition, width, a, b, carry);
-                (sum, Some(flags))
-            }
-            Arith::Mul { product } => {
-                let product = self.product(product, a, b)?;
-                (product, Some(self.plain(Width::B32, product)))
-            }
-            Arith::Mad { product, addition, sat: false } => {
-                let product = self.product(product, a, b)?;
-                let carry = self.carry(addition, carry);
-                let (sum, flags) = self.sum(addition, Width::B32, product, c, carry);
-                (sum, Some(flags))
-            }
-            Arith::Min { width, signed } | Arith::Max { width, signed } => {
-                let bits = width.bits() as u8;
-                let (a, b) = (self.extended(a, bits, signed), self.extended(b, bits, signed));
-                let code = match (op, signed) {
-                    (Arith::Min { .. }, true) => Two::MinSigned,
-                    (Arith::Min { .. }, false) => Two::MinUnsigned,
-                    (_, true) => Two::MaxSigned,
-                    (_, false) => Two::MaxUnsigned,
-                };
-                let result = self.rows.two(code, a, b);
-                let result = self.extended(result, bits, false);
-                (result, Some(self.plain(width, result)))
-            }
-            Arith::Set { compare, width, signed } => {
-                let bits = width.bits() as u8;
-                let (a, b) = (self.extended(a, bits, signed), self.extended(b, bits, signed));
-                let held = self.relation(compare, signed, a, b);
-                let not = self.rows.not(held);
-                (self.extended(held, bits, false), Some([not, held, zero, zero]))
-            }
-            Arith::Logic { logic, width, .. } => {
-                let result = match logic {
-                    Logic::And => self.rows.two(Two::And, a, b),
-                    Logic::Or => self.rows.two(Two::Or, a, b),
-                    Logic::Xor => self.rows.two(Two::Xor, a, b),
-                    Logic::Mov2 => b,
-                };
-                let result = self.extended(result, width.bits() as u8, false);
-                (result, Some(self.plain(width, result)))
-            }
-            Arith::Shl { width, wrap } => {
-                let x = self.extended(a, width.bits() as u8, false);
-                let count = self.extended(b, if wrap { 5 } else { width.bits() as u8 }, false);
-                let result = match self.rows.strip.is_constant(count) {
-                    Some(count) => self.rows.one(One::Shl(count.min(32) as u8), x),
-                    None => self.rows.two(Two::Shl, x, count),
-                };
-                let result = self.extended(result, width.bits() as u8, false);
-                (result, self.shift_flags(width, false, x, result, count))
-            }
-            Arith::Shr { width, signed, wrap } => {
-                let bits = width.bits() as u8;
-                let x = self.extended(a, bits, false);
-                let count = self.extended(b, if wrap { 5 } else { bits }, false);
-                let wide = self.extended(x, bits, signed);
-                let result = match (self.rows.strip.is_constant(count), signed) {
-                    (Some(count), false) => self.rows.one(One::Shr(count.min(32) as u8), wide),
-                    (Some(count), true) => self.rows.one(One::Sar(count.min(31) as u8), wide),
-                    (None, false) => self.rows.two(Two::Shr, wide, count),
-                    (None, true) => self.rows.two(Two::Sar, wide, count),
-                };
-                let result = self.extended(result, bits, false);
-                (result, self.shift_flags(width, true, x, result, count))
-            }
             Arith::FAdd { rounding: Rounding::Nearest, sat: false } => {
                 let value = self.rows.two(Two::FAdd, a, b);
                 let result = self.float(value, None, per_lane::add(), sources, mask);
@@ -597,10 +518,10 @@ impl<'a> Way<'a> {
             Arith::I2I { to: Integer { size: Size::B32, signed }, register: Width::B32, from }
                 if signed == from.signed =>
             {
-                (self.extended(a, from.size.bits() as u8, signed), None)
+                (self.extended(a, from.size.bits(), signed), None)
             }
             Arith::I2F32 { from, rounding: Rounding::Nearest, sat: false } => {
-                let x = self.extended(a, from.size.bits() as u8, from.signed);
+                let x = self.extended(a, from.size.bits(), from.signed);
                 let value = self.rows.one(One::Float, x);
                 match from {
                     Integer { size: Size::B32, signed: false } => {
@@ -626,108 +547,14 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// Returns the carry into an addition, as 0 or 1.
-    fn carry(&mut self, addition: Addition, c: u8) -> Value {
-        match addition {
-            Addition::Addc => {
+    /// Returns the carry into an operation, 0 or 1.
+    fn carry(&mut self, op: &Arith, c: u8) -> Value {
+        match op {
+            Arith::Add { addition: Addition::Addc, .. } | Arith::Mad { addition: Addition::Addc, .. } => {
                 let flags = self.read_flags(c);
                 self.rows.one(One::Shr(31), flags[2])
             }
             _ => self.rows.word(0),
-        }
-    }
-
-    /// Returns a sum and its flags, like [`crate::lane::integer::add`].
-    fn sum(&mut self, addition: Addition, width: Width, a: Value, b: Value, carry: Value) -> (Value, Flags) {
-        let sum = match addition {
-            Addition::Add | Addition::Addc => self.rows.two(Two::Add, a, b),
-            Addition::Sub => self.rows.two(Two::Sub, a, b),
-            Addition::Subr => self.rows.two(Two::Sub, b, a),
-        };
-        let sum = self.rows.two(Two::Add, sum, carry);
-        let sum = self.extended(sum, width.bits() as u8, false);
-        let (a, b) = match addition {
-            Addition::Add | Addition::Addc => (a, b),
-            Addition::Sub => (a, self.rows.not(b)),
-            Addition::Subr => (self.rows.not(a), b),
-        };
-        // Only the top bit of each of the following values is used.
-        let (both, some) = (self.rows.two(Two::And, a, b), self.rows.two(Two::Or, a, b));
-        let eaten = self.rows.two(Two::AndNot, sum, some);
-        let carry = self.rows.two(Two::Or, both, eaten);
-        let (from_a, from_b) = (self.rows.two(Two::Xor, a, sum), self.rows.two(Two::Xor, b, sum));
-        let overflow = self.rows.two(Two::And, from_a, from_b);
-        let [z, s, ..] = self.plain(width, sum);
-        (sum, [z, s, self.top(width, carry), self.top(width, overflow)])
-    }
-
-    fn product(&mut self, product: Product, a: Value, b: Value) -> Option<Value> {
-        let (a, b) = match product {
-            Product::Bits16 { signed1, signed2 } => {
-                (self.extended(a, 16, signed1), self.extended(b, 16, signed2))
-            }
-            Product::Bits24 { signed, high: false } => {
-                (self.extended(a, 24, signed), self.extended(b, 24, signed))
-            }
-            Product::Bits24 { high: true, .. } => return None,
-        };
-        Some(self.rows.two(Two::Mul, a, b))
-    }
-
-    /// Returns the flags of a shift by a constant count.
-    fn shift_flags(
-        &mut self,
-        width: Width,
-        right: bool,
-        x: Value,
-        result: Value,
-        count: Value,
-    ) -> Option<Flags> {
-        let (count, bits) = (self.rows.strip.is_constant(count)?, width.bits());
-        let [z, s, zero, _] = self.plain(width, result);
-        let carry = match count {
-            count if !(1..bits).contains(&count) => zero,
-            count if right => self.rows.one(One::Shl((32 - count) as u8), x),
-            count => self.rows.one(One::Shl((31 - (bits - count)) as u8), x),
-        };
-        let overflow = match count {
-            1 => {
-                let changed = self.rows.two(Two::Xor, result, x);
-                self.top(width, changed)
-            }
-            _ => zero,
-        };
-        Some([z, s, carry, overflow])
-    }
-
-    /// Returns the result of a comparison of integers.
-    fn relation(&mut self, compare: Compare, signed: bool, a: Value, b: Value) -> Value {
-        let least = |way: &mut Self, a: Value, b: Value| {
-            // a <= b
-            let code = if signed { Two::MinSigned } else { Two::MinUnsigned };
-            let least = way.rows.two(code, a, b);
-            way.rows.two(Two::Equal, least, a)
-        };
-        match compare.bits() & 7 {
-            0 => self.rows.word(0),
-            1 if signed => self.rows.two(Two::Greater, b, a),
-            1 => {
-                let not = least(self, b, a);
-                self.rows.not(not)
-            }
-            2 => self.rows.two(Two::Equal, a, b),
-            3 => least(self, a, b),
-            4 if signed => self.rows.two(Two::Greater, a, b),
-            4 => {
-                let not = least(self, a, b);
-                self.rows.not(not)
-            }
-            5 => {
-                let equal = self.rows.two(Two::Equal, a, b);
-                self.rows.not(equal)
-            }
-            6 => least(self, b, a),
-            _ => self.rows.word(u32::MAX),
         }
     }
 }
