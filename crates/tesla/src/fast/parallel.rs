@@ -7,7 +7,8 @@
 //! batches are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks
 //! depend on each other, the blocks run in order, on the memory itself. From time to time, the engine then attempts
 //! another batch. The engine also measures the time per instruction, because views of the memory have a cost. If blocks
-//! that run ahead on all threads are not faster than blocks that run in order on one thread, the blocks run in order. A
+//! that run ahead on all threads are not faster than blocks that run in order on one thread, the blocks run in order.
+//! Later launches of the program then start with blocks that run in order ([`History`]). A
 //! block that runs ahead much longer than other blocks may wait for a write of an earlier block. The engine stops such
 //! a block, and runs the block again after the earlier blocks.
 
@@ -52,6 +53,22 @@ const MEASURED_AHEAD: usize = 8;
 
 /// Factor by which more blocks run in order after a batch that was slow than after a batch that failed.
 const LONGER_IF_SLOW: usize = 16;
+
+/// What earlier launches of a program tell about a further launch.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// Number of blocks that run in order at the start of a launch.
+    in_order: AtomicUsize,
+}
+
+impl History {
+    /// Records a launch. `failed` is the number of blocks that would run in order before the next attempt, if an attempt
+    /// of the launch failed or was slow. After launches without such an attempt, later launches attempt earlier.
+    fn record(&self, failed: Option<usize>) {
+        let in_order = failed.unwrap_or(self.in_order.load(Ordering::Relaxed) / 2);
+        self.in_order.store(in_order, Ordering::Relaxed);
+    }
+}
 
 /// Number of instructions that a block which runs ahead may issue in any case. After this number of instructions, the
 /// engine stops the block if the block also exceeds [`LONGER`].
@@ -140,6 +157,7 @@ pub(crate) fn run<E: Executor>(
     memory: &mut Memory,
     totals: &mut Totals,
     workers: usize,
+    history: &History,
 ) -> Result<(), GroupTrap<Cause>> {
     let mut ahead = Ahead { executor, grid, longest: AtomicU64::new(0), plan: Plan::new(memory) };
     let mut spares = Vec::new();
@@ -147,14 +165,16 @@ pub(crate) fn run<E: Executor>(
     let mut rest = 0..grid.blocks();
     // Seconds per instruction of blocks that run in order.
     let mut pace = 0.0;
+    let mut failed = None;
     let run_in_order = |blocks: Range<usize>, memory: &mut Memory, totals: &mut Totals| {
         let (start, before, count) = (Instant::now(), totals.statistics.instructions, blocks.len());
         run_blocks(executor, grid, blocks, memory, totals, &mut Silent)?;
         Ok(start.elapsed().as_secs_f64() / work(totals, before, count))
     };
+    let known = history.in_order.load(Ordering::Relaxed);
     // The first block also warms up caches, so the time of the next blocks is measured.
-    for most in [1, grid.blocks() / MEASURED] {
-        let blocks = rest.start..rest.end.min(rest.start + most.min(MEASURED));
+    for most in [1, (grid.blocks() / MEASURED).min(MEASURED).max(known)] {
+        let blocks = rest.start..rest.end.min(rest.start + most);
         rest.start = blocks.end;
         if !blocks.is_empty() {
             let before = totals.statistics.instructions;
@@ -182,9 +202,11 @@ pub(crate) fn run<E: Executor>(
                     pace = run_in_order(blocks, memory, totals)?;
                 }
                 (size, in_order) = (workers, 4 * in_order);
+                failed = Some(in_order);
             }
         }
     }
+    history.record(failed);
     // If the loop ended normally, `rest` is empty. If a request to stop all runs ended the loop, this call only creates
     // the results that a graphics launch needs.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
@@ -258,5 +280,21 @@ impl<E: Executor> Ahead<'_, E> {
             (true, true) => Verdict::Stale,
         };
         Ok((next, verdict))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launches_after_a_failed_attempt_start_in_order_and_then_attempt_earlier_again() {
+        let history = History::default();
+        let mut starts = Vec::new();
+        for failed in [None, Some(512), None, None, Some(256), None] {
+            history.record(failed);
+            starts.push(history.in_order.load(Ordering::Relaxed));
+        }
+        assert_eq!(starts, [0, 512, 256, 128, 256, 128]);
     }
 }
