@@ -10,11 +10,12 @@ use std::marker::PhantomData;
 
 use reconverge_simt::float::two_sum;
 use reconverge_simt::wide::{Eight, Sum, Wide, multiply_add};
+use reconverge_simt::word::Word;
 
 use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Words};
 use super::operands::Place;
 use crate::lane::{self, NAN, Term};
-use crate::words::Omod;
+use crate::words::{AlphaOp, Omod};
 
 const SIGN: u32 = 0x8000_0000;
 const EXPONENT: u32 = 0x7f80_0000;
@@ -263,14 +264,6 @@ pub(super) const fn factor(omod: Omod) -> f32 {
     [1.0, 2.0, 4.0, 8.0, 0.5, 0.25, 0.125, 1.0][omod as usize]
 }
 
-/// Returns `one` if `first` is set, otherwise `other`. If the code used a plain `if`, the compiler would load single
-/// words from memory.
-#[inline(always)]
-fn chosen(first: bool, one: u32, other: u32) -> u32 {
-    let mask = u32::from(first).wrapping_neg();
-    one & mask | other & !mask
-}
-
 macro_rules! lanewise {
     ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr) => {
         $(#[$doc])*
@@ -292,37 +285,45 @@ macro_rules! lanewise {
     };
 }
 
-lanewise! {
-    /// [`lane::min`]
-    Min(2), |operation, src| {
-        let less = f32::from_bits(flushed(src[0])) < f32::from_bits(flushed(src[1]));
-        scaled(if less { src[0] } else { src[1] }, operation.omod, operation.scale)
-    }
+/// Returns all ones in the lanes in which MIN, MAX, CND or CMP returns its first source, and 0 in the lanes in which it
+/// returns the second. Returns `None` for other operations. ([`lane::min`], [`lane::max`], [`lane::cnd`], [`lane::cmp`])
+#[inline(always)]
+pub(super) fn takes_first<W: Word>(op: AlphaOp, [a, b, c]: [W; 3]) -> Option<W> {
+    Some(match op {
+        AlphaOp::MIN => b.float_greater(a),
+        // If the sources are equal, the sources are the same word, or zeros. Of two zeros, MAX returns the second.
+        AlphaOp::MAX => a.float_greater(b),
+        AlphaOp::CND => c.float_greater(c.same(0.5f32.to_bits())),
+        AlphaOp::CMP => c.float_at_least(c.same(0)),
+        _ => return None,
+    })
+}
+
+/// Returns the source that an operation chooses, with OMOD.
+#[inline(always)]
+fn choice(op: AlphaOp, src: [u32; 3], operation: &Operation) -> u32 {
+    let first = takes_first(op, src).unwrap_or(0);
+    scaled(src[0] & first | src[1] & !first, operation.omod, operation.scale)
 }
 
 lanewise! {
-    /// [`lane::max`]
-    Max(2), |operation, src| {
-        let (x, y) = (f32::from_bits(flushed(src[0])), f32::from_bits(flushed(src[1])));
-        let first = (x >= y) & !((x == 0.0) & (y == 0.0));
-        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
-    }
+    /// MIN.
+    Min(2), |operation, src| choice(AlphaOp::MIN, src, operation)
 }
 
 lanewise! {
-    /// [`lane::cnd`]
-    Cnd(3), |operation, src| {
-        let first = f32::from_bits(src[2]) > 0.5;
-        scaled(chosen(first, src[0], src[1]), operation.omod, operation.scale)
-    }
+    /// MAX.
+    Max(2), |operation, src| choice(AlphaOp::MAX, src, operation)
 }
 
 lanewise! {
-    /// [`lane::cmp`]: C is zero or more if C is above the largest negative number that is not a denormal.
-    Cmp(3), |operation, src| {
-        let first = f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
-        scaled(chosen(first, src[0], src[1]), operation.omod, operation.scale)
-    }
+    /// CND.
+    Cnd(3), |operation, src| choice(AlphaOp::CND, src, operation)
+}
+
+lanewise! {
+    /// CMP.
+    Cmp(3), |operation, src| choice(AlphaOp::CMP, src, operation)
 }
 
 lanewise! {

@@ -9,9 +9,10 @@
 //! replaces denormals by zeros and NaNs by the machine's NaN. So the final values are the values that profile R
 //! defines.
 
-use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
+use reconverge_jit::{Emitted, One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
 use super::{ACTIVE_ROW, ROW};
+use crate::fast::kernels;
 use crate::fast::lanes::{Channel, Operation};
 use crate::fast::lower::{Computes, Lowered, Template};
 use crate::fast::operands::{Place, Set};
@@ -241,21 +242,11 @@ impl<'a> Way<'a> {
             }
             _ => {}
         }
-        let b = self.source(channel, 1);
-        let first = match op {
-            AlphaOp::MIN => self.rows.compare(predicate::LT, a, b),
-            AlphaOp::MAX => self.rows.compare(predicate::GT, a, b),
-            AlphaOp::CND => {
-                let (c, half) = (self.source(channel, 2), self.rows.word(0.5f32.to_bits()));
-                self.rows.compare(predicate::GT, c, half)
-            }
-            AlphaOp::CMP => {
-                let (c, zero) = (self.source(channel, 2), self.rows.word(0));
-                self.rows.compare(predicate::GE, c, zero)
-            }
-            _ => return None,
-        };
-        let value = self.rows.choose(first, b, a);
+        let c = if matches!(op, AlphaOp::CND | AlphaOp::CMP) { self.source(channel, 2) } else { a };
+        let sources = [a, self.source(channel, 1), c];
+        let first =
+            self.rows.emit(sources, |sources| kernels::takes_first(op, sources).map(Emitted::value))?;
+        let value = self.rows.choose(first, sources[1], a);
         Some(self.scaled(value, operation))
     }
 }
