@@ -1,6 +1,6 @@
 //! Loads and stores of one word per lane, at addresses that are contiguous, equal or independent.
 
-use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use crate::asm::{Assembler, Label, Rm, at, at_base};
 use crate::frame::{ANY_BITS, ANY_SIGNS, PER_LANE, STATE, WORD};
@@ -17,6 +17,8 @@ pub(crate) struct Lanes {
     pub(crate) address: Register,
     pub(crate) distance: i32,
     pub(crate) mask: Register,
+    /// Whether a load gives zeros to the lanes outside the mask. If `false`, these lanes get arbitrary words.
+    pub(crate) zeros: bool,
 }
 
 /// Sets RAX to an address that is stored in the state, at the offset `memory`.
@@ -105,8 +107,15 @@ pub(crate) fn bits(level: Level, asm: &mut Assembler, to: Register, from: Regist
     asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
 
+/// Returns the instruction with the mode that writes zeros to the lanes outside its mask.
+fn zeroing(instruction: Result<Instruction, IcedError>) -> Result<Instruction, IcedError> {
+    instruction.map(|mut instruction| {
+        instruction.set_zeroing_masking(true);
+        instruction
+    })
+}
+
 /// Loads words for lanes. The words are one word for all lanes, contiguous words for some lanes, or one word per lane.
-/// Lanes outside of the mask get zero. But if all lanes load one word, lanes outside of the mask may get this word.
 pub(crate) fn emit_load(
     level: Level,
     asm: &mut Assembler,
@@ -114,7 +123,7 @@ pub(crate) fn emit_load(
     (access, steps, order): (Lanes, Rm, Option<i32>),
     back: Label,
 ) {
-    let Lanes { memory, address, distance, mask } = access;
+    let Lanes { memory, address, distance, mask, zeros } = access;
     let [some, each] = [(); 2].map(|()| asm.label());
     match order {
         Some(place) => {
@@ -129,6 +138,15 @@ pub(crate) fn emit_load(
     asm.branch(Code::Jne_rel32_64, some);
     let word = first_word(level, asm, access);
     asm.two(level.broadcast(), to, word);
+    if zeros {
+        match level {
+            Level::Avx2 => {
+                asm.three(level.two(Two::Xor).0, free, free, free);
+                asm.push(Instruction::with4(level.select(), to, free, to, mask));
+            }
+            Level::Avx512 => asm.masked(zeroing(Instruction::with2(level.load(), to, to)), mask),
+        }
+    }
     asm.branch(Code::Jmp_rel32_64, back);
     asm.bind(some);
     in_a_row(level, asm, access, steps, free, Among::Active);
@@ -137,11 +155,7 @@ pub(crate) fn emit_load(
     match level {
         Level::Avx2 => asm.three(Code::VEX_Vpmaskmovd_ymm_ymm_m256, to, mask, Rm::Memory(row)),
         Level::Avx512 => {
-            let load = Instruction::with2(level.load_anywhere(), to, row).map(|mut load| {
-                load.set_zeroing_masking(true);
-                load
-            });
-            asm.masked(load, mask);
+            asm.masked(zeroing(Instruction::with2(level.load_anywhere(), to, row)), mask);
         }
     }
     asm.branch(Code::Jmp_rel32_64, back);
@@ -174,7 +188,7 @@ pub(crate) fn emit_store(
     (access, steps): (Lanes, Rm),
     back: Label,
 ) {
-    let Lanes { memory, address, distance, mask } = access;
+    let Lanes { memory, address, distance, mask, .. } = access;
     let lane = asm.label();
     let (addresses, values) = (PER_LANE, PER_LANE + level.vector());
     if level == Level::Avx512 {

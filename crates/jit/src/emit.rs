@@ -673,6 +673,7 @@ impl Emitter<'_> {
             address: self.register(place, position, locked),
             distance: span.map_or(0, |span| distance.wrapping_sub(span.least)),
             mask: self.truth(lanes, position, locked),
+            zeros: span.is_some_and(|span| !span.exits),
         }
     }
 

@@ -403,6 +403,20 @@ fn the_audit_sees_stores_elsewhere_and_other_instructions() {
 
 #[test]
 fn lanes_outside_a_site_load_zeros_and_the_others_any_word() {
+    let places = |lane: usize| [5, 4 * lane as u32, BYTES - 3, u32::MAX - 1, BYTES - 4][lane % 5];
+    site_loads(std::array::from_fn(places));
+}
+
+#[test]
+fn lanes_outside_a_site_load_zeros_if_the_others_load_one_word() {
+    for outside in [BYTES - 3, BYTES, u32::MAX] {
+        site_loads(std::array::from_fn(|lane| if lane % 4 == 0 { 8 } else { outside }));
+        site_loads(std::array::from_fn(|lane| if lane == 0 { BYTES - 4 } else { outside }));
+    }
+}
+
+/// Loads words at these offsets in the memory of a site, and checks the words of all lanes.
+fn site_loads(places: [u32; N]) {
     let mut strip = Strip::new();
     let (place, mask) = (strip.row(row(0)), strip.row(Row::Own(MASK)));
     let [word, inside] = strip.site_load(3, place, mask);
@@ -412,10 +426,9 @@ fn lanes_outside_a_site_load_zeros_and_the_others_any_word() {
     for level in Level::available() {
         let mut memory: [u8; BYTES as usize] = std::array::from_fn(|at| at as u8);
         let mut rows: Rows = [[0; N]; 4];
-        rows[0] =
-            std::array::from_fn(|lane| [5, 4 * lane as u32, BYTES - 3, u32::MAX - 1, BYTES - 4][lane % 5]);
+        rows[0] = places;
         run(level, node.clone(), &mut rows, &mut memory, u64::from(u32::MAX), [true, false]);
-        for (lane, place) in rows[0].into_iter().enumerate() {
+        for (lane, place) in places.into_iter().enumerate() {
             let found = memory.get(place as usize..).and_then(|bytes| bytes.first_chunk());
             let expected = found.map_or(0, |bytes| u32::from_le_bytes(*bytes));
             assert_eq!((rows[2][lane], rows[3][lane] != 0), (expected, found.is_some()), "{level:?} {place}");
