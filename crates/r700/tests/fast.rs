@@ -6,7 +6,7 @@ use engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::launch::{FetchProgram, Input, Launch, Stage};
 use reconverge_r700::run::{Loaded, run as run_once};
 use reconverge_r700::text::assemble;
 use reconverge_simt::{Engine, Mode, Options, Watch};
@@ -185,6 +185,37 @@ fn a_fetch_without_a_component_of_its_register_asks_for_al_on_every_engine() {
         let trap = run(&program, &launch, &Options::default()).expect_err(fetch).to_string();
         assert!(trap.contains("aL is used outside every loop"), "{fetch}: {trap}");
         assert!(run(&program, &launch, &LENIENT).is_ok(), "{fetch}");
+    }
+}
+
+/// The last instruction of a conditional is the last instruction of a program. The program traps after this
+/// instruction, even if the fetch program would follow in the list of all instructions.
+#[test]
+fn a_program_that_ends_with_a_conditional_traps_on_every_engine() {
+    let push = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETGT_INT _.x, (20).x, R0.x UPDATE_EXEC_MASK\n";
+    let (add, more) = (" 1 x: ADD_INT R1.x, R0.x, R0.x\n", " 2 x: ADD_INT R1.x, R0.x, R1.x\n");
+    let words = |source: &str| assemble(source, Chip::RV770).expect("it assembles").words;
+    for end in [
+        format!("JUMP: ADDR(@out)\nALU:\n{add}@out:\nPOP: POP_CNT(1)\n"),
+        format!("JUMP: ADDR(@out) POP_CNT(1)\nALU_POP_AFTER:\n{add}@out:\n"),
+        format!(
+            "JUMP: ADDR(@else)\nALU:\n{add}@else:\nELSE: ADDR(@out) POP_CNT(1)\nALU_POP_AFTER:\n{more}@out:\n"
+        ),
+    ] {
+        let mut main = words(&format!("{push}{end}NOP: END_OF_PROGRAM\n"));
+        // No instruction has this number.
+        *main.iter_mut().find(|word| **word == words("NOP: END_OF_PROGRAM\n")[1]).expect("a NOP") =
+            0x0f80_0000;
+        let fetch = words("ALU:\n 0 x: ADD_INT R1.x, R0.x, R1.x\nRETURN:\n");
+        let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 64);
+        launch.inputs.push(Input { gpr: 0, values: (0..64).map(|lane| [lane, 0, 0, 0]).collect() });
+        for fetch in [None, Some(FetchProgram { words: fetch.into(), start: 0 })] {
+            launch.environment_mut().fetch_program = fetch;
+            for options in [Options::default(), LENIENT] {
+                let trap = run(&Program::from_words(main.clone()), &launch, &options).expect_err(&end);
+                assert!(trap.to_string().contains("is not an instruction"), "{end}: {trap}");
+            }
+        }
     }
 }
 

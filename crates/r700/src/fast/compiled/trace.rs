@@ -317,12 +317,15 @@ impl<'a> Tracer<'a> {
         fits && self.extent.pays(gain + 8, false)
     }
 
+    /// Returns whether an instruction exists and is part of the program whose first instruction is `first`.
+    fn is_in_program(&self, first: u32, number: u32) -> bool {
+        (number as usize) < self.lowered.nodes.len() && self.lowered.first_of(number) == first
+    }
+
     /// Returns whether a node can begin with an instruction. No node begins with the last instruction of a program,
     /// because no later address exists for the end of the node.
     fn begins(&self, number: u32) -> bool {
-        let is_last = (number as usize + 1) >= self.chosen.len()
-            || self.lowered.first_of(number) != self.lowered.first_of(number + 1);
-        !is_last
+        self.is_in_program(self.lowered.first_of(number), number + 1)
             && self.chosen.get(number as usize) == Some(&true)
             && (self.fetches(number).is_some()
                 || self.clause(number).is_some_and(|(_, run)| self.compiles(run)))
@@ -540,16 +543,20 @@ impl<'a> Tracer<'a> {
     /// Returns the POP at the end of a conditional, or `None` if the conditional has no POP. Also returns the number of
     /// the instruction after the conditional. `end` is the number of the instruction after the last side of the
     /// conditional. `over` is the jump over the last side. The function returns `None` if the target of `over` is
-    /// neither the POP nor the instruction after the conditional.
+    /// neither the POP nor the instruction after the conditional. `first` is the first instruction of the program. If
+    /// no instruction of the program follows the conditional, the function also returns `None`, because no node can end
+    /// there.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
-        if popped {
-            return (leads == (end, 1)).then_some((None, end));
-        }
-        let Some((CfInst::POP, pop)) = self.flow(end) else { return None };
-        let always = leads == (end, 0);
-        (pop.pop_count == 1 && (always || leads == (end + 1, 1)))
-            .then_some((Some(Pop { number: end, always }), end + 1))
+        let (pop, next, fits) = if popped {
+            (None, end, leads == (end, 1))
+        } else {
+            let Some((CfInst::POP, pop)) = self.flow(end) else { return None };
+            let always = leads == (end, 0);
+            let fits = pop.pop_count == 1 && (always || leads == (end + 1, 1));
+            (Some(Pop { number: end, always }), end + 1, fits)
+        };
+        (fits && self.is_in_program(first, next)).then_some((pop, next))
     }
 
     /// Returns the parts of the side that begins at `start`, and the number of the instruction after the last part.
