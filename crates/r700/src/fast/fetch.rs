@@ -62,7 +62,7 @@ impl Runner<'_> {
             wave.held = Held::default();
             for number in 0..clause.count {
                 let place = (clause.first + number) as usize;
-                let info = &self.lowered().fetches[place];
+                let info = &self.lowered.fetches[place];
                 let fetching = info.fetching.as_ref();
                 let run =
                     |fetching| wide.call(Fetch { runner: &mut *self, wave: &mut *wave, fetching, lanes });
@@ -83,7 +83,7 @@ impl Runner<'_> {
                 if O::ENABLED {
                     observer.event(Event::Issue { pc: info.addr, mask: lanes });
                 }
-                self.count_fetch(place);
+                self.counts.fetches[place] += 1;
             }
             let before = Before::of::<O>(&wave.flow, Changes::All);
             leave(wave, end);
@@ -100,10 +100,10 @@ impl Runner<'_> {
     pub(super) fn sample<W: Wide>(&mut self, wide: W, wave: &mut Wave, clause: &Fetches, lanes: Mask) {
         wave.held = Held::default();
         for place in clause.first as usize..(clause.first + clause.count) as usize {
-            if let Some(fetching) = &self.lowered().fetches[place].fetching {
+            if let Some(fetching) = &self.lowered.fetches[place].fetching {
                 wide.call(Fetch { runner: &mut *self, wave: &mut *wave, fetching, lanes });
             }
-            self.count_fetch(place);
+            self.counts.fetches[place] += 1;
         }
     }
 
@@ -205,7 +205,7 @@ impl Runner<'_> {
     ) -> Option<[Place; N]> {
         let mut places = [Place::FIRST; N];
         for (place, register) in places.iter_mut().zip(registers) {
-            *place = register.place(wave, &self.lowered().layout)?;
+            *place = register.place(wave, &self.lowered.layout)?;
         }
         Some(places)
     }
@@ -220,7 +220,7 @@ impl Runner<'_> {
         let mut targets = [None; 4];
         for (target, chosen) in targets.iter_mut().zip(registers) {
             if let Some((register, chosen)) = chosen {
-                *target = Some((register.place(wave, &self.lowered().layout)?, *chosen));
+                *target = Some((register.place(wave, &self.lowered.layout)?, *chosen));
             }
         }
         Some(targets)

@@ -66,7 +66,7 @@ impl<'a> Pair<'a> {
         place: usize,
         simd: &Simd,
     ) -> Pair<'a> {
-        runner.borrow_mut().reset_counts(engine);
+        runner.borrow_mut().counts = Counts::new(engine);
         let wave = || {
             let (mut wave, _) = engine.wave(origin);
             wave.restart(place);
@@ -136,7 +136,7 @@ impl Twin for Pair<'_> {
         if *end == Ok(Step::Done) && !self.cut {
             let mut executed = Executed::default();
             executed.add(&fast.fidelity);
-            self.runner.borrow_mut().settle(self.engine, &mut executed);
+            self.runner.borrow_mut().counts.settle(self.engine, &mut executed);
             check("the fidelity", &reference.fidelity, &executed)?;
         }
         self.fast.flow.take_last_active(&self.reference.flow);

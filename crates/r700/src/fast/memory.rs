@@ -238,7 +238,7 @@ impl Runner<'_> {
         }
         let all = || exports.steps.iter().flatten().flatten();
         let there = |exported: &Exported| match exported {
-            Exported::Row(register) => register.place(wave, &self.lowered().layout).is_some(),
+            Exported::Row(register) => register.place(wave, &self.lowered.layout).is_some(),
             Exported::Word(_) => true,
         };
         if !all().all(there) {
@@ -248,7 +248,7 @@ impl Runner<'_> {
             let mut places = [None; 4];
             for (place, exported) in places.iter_mut().zip(exported) {
                 if let Some(Exported::Row(register)) = exported {
-                    *place = register.place(wave, &self.lowered().layout);
+                    *place = register.place(wave, &self.lowered.layout);
                 }
             }
             let target = wave.exports.get_mut(exports.kind, exports.base.wrapping_add(step));
@@ -294,7 +294,7 @@ impl Runner<'_> {
         for (places, registers) in places.iter_mut().zip(&stores.steps) {
             for (place, register) in places.iter_mut().zip(registers) {
                 if let Some(register) = register {
-                    *place = Some(register.place(wave, &self.lowered().layout)?);
+                    *place = Some(register.place(wave, &self.lowered.layout)?);
                 }
             }
         }

@@ -210,7 +210,7 @@ pub(crate) fn advance<O: Observer>(
     let launch = wave.launch.clone();
     let mut runner = Runner::new(fast, &launch.environment, Counts::new(fast));
     let end = runner.run(fast, wave, most, observer);
-    runner.settle(fast, &mut wave.fidelity);
+    runner.counts.settle(fast, &mut wave.fidelity);
     end
 }
 
@@ -244,5 +244,5 @@ fn in_order<O: Observer>(
     }
     outcome.drop_unused();
     *simd = take(&mut wave.simd);
-    Ok((wave, runner.into_counts()))
+    Ok((wave, runner.counts))
 }

@@ -64,7 +64,7 @@ impl Runner<'_> {
         let end_at = wave.statistics.instructions.saturating_add(most);
         let code = fast.compiled.as_deref().filter(|_| self.memory.is_some());
         let result = self
-            .with_rows(wave, |runner, wave| runner.level().run(Run { runner, code, wave, end_at, observer }));
+            .with_rows(wave, |runner, wave| runner.level.run(Run { runner, code, wave, end_at, observer }));
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
     }
 

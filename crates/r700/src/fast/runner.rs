@@ -17,15 +17,14 @@ use crate::cause::Cause;
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
 use crate::launch::Environment;
-use crate::outcome::Executed;
 use crate::wave::{At, ClauseState, Wave};
 use crate::words::CfInst;
 
 /// Runs wavefronts of a lowered program, one after another, and counts the executed instructions.
 #[derive(Debug)]
 pub(super) struct Runner<'a> {
-    lowered: &'a Lowered,
-    level: Level,
+    pub(super) lowered: &'a Lowered,
+    pub(super) level: Level,
     pub(super) lanes: Lanes<'a>,
     pub(super) counts: Counts,
     /// For each place at which compiled code reads a buffer, the memory of the buffer. If compiled code cannot run in
@@ -75,40 +74,8 @@ impl<'a> Runner<'a> {
         Runner { lowered, level, lanes, counts, memory, identity }
     }
 
-    pub(super) fn reset_counts(&mut self, fast: &Fast) {
-        self.counts = Counts::new(fast);
-    }
-
-    /// Adds the counts to the report on opcodes. Adds the disputed rules of the executed instructions to the list of
-    /// disputed rules.
-    pub(super) fn settle(&mut self, fast: &Fast, executed: &mut Executed) {
-        self.counts.settle(fast, executed);
-    }
-
     pub(super) fn counts(&self) -> &Counts {
         &self.counts
-    }
-
-    pub(super) fn into_counts(self) -> Counts {
-        self.counts
-    }
-
-    pub(super) fn lowered(&self) -> &'a Lowered {
-        self.lowered
-    }
-
-    pub(super) fn level(&self) -> Level {
-        self.level
-    }
-
-    /// Counts an execution of a control-flow instruction.
-    pub(super) fn count_node(&mut self, number: usize) {
-        self.counts.nodes[number] = true;
-    }
-
-    /// Counts an execution of an instruction in a fetch clause.
-    pub(super) fn count_fetch(&mut self, number: usize) {
-        self.counts.fetches[number] += 1;
     }
 
     /// Exchanges the rows of a wavefront with the rows of the runner. The first call moves the wavefront's rows to the

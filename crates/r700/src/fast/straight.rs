@@ -139,7 +139,7 @@ impl Task for StraightWave<'_, '_> {
         let whole = place.1 == usize::from(wave.launch.environment.chip.wave_width);
         starts.fill(wide, &mut wave.registers, place, whole);
         runner.with_rows(wave, |runner, wave| {
-            let (lowered, by_column) = (runner.lowered(), wave.launch.by_column);
+            let (lowered, by_column) = (runner.lowered, wave.launch.by_column);
             for number in &straight.nodes {
                 match &lowered.nodes[*number].work {
                     Work::Alu(clause) => {
@@ -164,7 +164,7 @@ impl Task for StraightWave<'_, '_> {
                             }
                         }
                     }
-                    Work::Flow(..) => runner.count_node(*number),
+                    Work::Flow(..) => runner.counts.nodes[*number] = true,
                     Work::Memory(_) | Work::Reference => {}
                 }
             }
@@ -252,7 +252,7 @@ impl Runner<'_> {
         }
         let own = outcome.killed.len()..outcome.killed.len() + width;
         outcome.killed.resize(own.end, false);
-        self.level().run(StraightWave {
+        self.level.run(StraightWave {
             runner: self,
             straight,
             starts,

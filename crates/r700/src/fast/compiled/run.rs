@@ -59,7 +59,7 @@ impl LinkedMachine for R700 {
     const HEXADECIMAL: bool = false;
 
     fn call(call: &Range<u32>, state: &mut State, work: &mut Work<'_, '_>) -> bool {
-        let (lowered, level) = (work.runner.lowered(), work.runner.level());
+        let (lowered, level) = (work.runner.lowered, work.runner.level);
         let operations = &lowered.operations[call.start as usize..call.end as usize];
         level.run(Execute { lanes: &mut work.runner.lanes, operations, active: state.active });
         true
@@ -86,7 +86,7 @@ impl LinkedMachine for R700 {
                 return NO_NODE;
             }
         }
-        let level = work.runner.level();
+        let level = work.runner.level;
         level.run(Next { linked, state, work })
     }
 }
@@ -105,7 +105,7 @@ impl Work<'_, '_> {
         state.room = flow.room();
         (state.body, state.rounds) = (NO_NODE, 0);
         if let Some((body, rounds)) = flow.rounds() {
-            let first = self.runner.lowered().program(flow.in_fetch_program()).0 as u32;
+            let first = self.runner.lowered.program(flow.in_fetch_program()).0 as u32;
             let node = linked.starting_at(first + body);
             (state.body, state.rounds) = (node.unwrap_or(NO_NODE), rounds);
         }
@@ -145,7 +145,7 @@ impl Work<'_, '_> {
                 self.wave.flow.alu_leave(form).map_err(|fault| (last_pc, fault))?;
             }
             End::Iteration(number) => {
-                let lowered = self.runner.lowered();
+                let lowered = self.runner.lowered;
                 let pc = number - lowered.first_of(number);
                 self.wave.flow.continue_at(pc);
                 if let Lowered::Flow(inst, control) = &lowered.nodes[number as usize].work {
@@ -211,10 +211,10 @@ pub(in crate::fast) fn run<O: Observer>(
     let place = match left {
         Left::Ended => None,
         Left::Budget(node) | Left::Refused(node) | Left::Stopped(node) => Some(linked.own(node).pc),
-        Left::Outside(number) => Some(number - work.runner.lowered().first_of(number)),
+        Left::Outside(number) => Some(number - work.runner.lowered.first_of(number)),
     };
     if let Left::Refused(node) = left {
-        let first = work.runner.lowered().program(work.wave.flow.in_fetch_program()).0;
+        let first = work.runner.lowered.program(work.wave.flow.in_fetch_program()).0;
         refused.set(Some(first as u32 + linked.own(node).pc));
     }
     if let Some(pc) = place {
