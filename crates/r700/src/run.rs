@@ -439,7 +439,7 @@ impl Run {
     /// Returns whether wavefronts are known to be independent of earlier wavefronts. Before [`Run::advance`] has run on
     /// the fast engine, the result is `false`.
     pub fn is_independent(&self) -> bool {
-        self.fast.as_ref().is_some_and(|fast| !fast.shares(self.wave.simd()))
+        self.fast.is_some() && !self.origin.shares(self.wave.simd())
     }
 
     /// Ends the current wavefront and begins the next wavefront. Adds the results of the current wavefront to the

@@ -138,6 +138,12 @@ impl Origin {
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = usize> {
         (0..self.launch.lanes).step_by(self.width())
     }
+
+    /// Returns whether a wavefront may read data of earlier wavefronts from the scatter buffer, from global registers
+    /// or from the local data share.
+    pub(crate) fn shares(&self, simd: &Simd) -> bool {
+        self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
+    }
 }
 
 fn reaches_data_share(code: &Arc<Code>) -> bool {

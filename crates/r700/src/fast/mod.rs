@@ -73,8 +73,6 @@ pub(crate) struct Fast {
     /// The registers whose initial values the program may read.
     read: Arc<ReadRows>,
     level: Level,
-    /// Whether the program or its fetch program accesses the local data share.
-    data_share: bool,
     compiled: Option<Arc<Compiled>>,
     /// An ended wavefront, and the counts of the wavefront. A later launch reuses the wavefront and the counts. The
     /// wavefront has a reference to `idle` instead of a reference to its launch.
@@ -85,7 +83,7 @@ pub(crate) struct Fast {
 
 impl Fast {
     pub(crate) fn new(origin: &Origin) -> Fast {
-        let Origin { code, fetch_code, launch, options, data_share } = origin;
+        let Origin { code, fetch_code, launch, options, .. } = origin;
         let lowered = Arc::new(lower::lower(code, fetch_code.as_deref(), &launch.environment, options));
         let straight = Straight::of(&lowered).map(Arc::new);
         let Environment { chip, stage, .. } = *launch.environment;
@@ -96,7 +94,6 @@ impl Fast {
             straight,
             read,
             level: options.level(),
-            data_share: *data_share,
             compiled: None,
             spare: Spare::default(),
             idle,
@@ -107,11 +104,6 @@ impl Fast {
     /// host has no AVX2 or cannot provide memory for code, returns the program unchanged.
     pub(crate) fn compiled(&self, extent: Extent) -> Fast {
         self.clone().with_passes(extent)
-    }
-
-    /// Returns whether some part of the program is compiled to host code.
-    fn is_compiled(&self) -> bool {
-        self.compiled.is_some()
     }
 
     /// Returns a wavefront of a launch, and empty counts. The wavefront has the rows that operations need. The caller
@@ -140,7 +132,7 @@ impl Fast {
     /// If the results have one list per component ([`Launch::by_column`]), compiled code is slower. The control flow of
     /// compiled code then takes most of the time.
     fn straight(&self, origin: &Origin) -> Option<&Straight> {
-        let fits = origin.launch.by_column || !self.is_compiled();
+        let fits = origin.launch.by_column || self.compiled.is_none();
         self.straight.as_deref().filter(|straight| fits && straight.fits(origin))
     }
 
@@ -159,12 +151,6 @@ impl Fast {
             registers[place.number()] = Row([uniform.word(&launch.environment); LANES]);
         }
     }
-
-    /// Returns whether a wavefront may read data of earlier wavefronts from the scatter buffer, from global registers
-    /// or from the local data share.
-    pub(crate) fn shares(&self, simd: &Simd) -> bool {
-        self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
-    }
 }
 
 /// Runs a launch on this engine. The outcome of the launch replaces `outcome`. The observer gets events about issued
@@ -180,7 +166,7 @@ pub(crate) fn run<O: Observer>(
     outcome.begin(origin.launch.lanes);
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let reports = origin.launch.reports;
-    if together && !O::ENABLED && !fast.shares(simd) {
+    if together && !O::ENABLED && !origin.shares(simd) {
         // The first wavefronts run before all other wavefronts. The exports of the first wavefronts show which export
         // targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
