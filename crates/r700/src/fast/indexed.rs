@@ -15,26 +15,21 @@ use super::lanes::Tables;
 use super::lanes::{Body, Lanes, Operation, Place};
 use crate::chip::LANES;
 
-/// Registers that a group accesses through one index.
+/// A register that a group accesses through an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
     /// The row of AR, or `None` if the index is aL.
     pub(super) index: Option<Place>,
-    /// The first and the last register that are accessed if the index is 0.
-    pub(super) registers: [u8; 2],
+    /// The register that is accessed if the index is 0.
+    pub(super) register: u8,
 }
 
 impl Lanes<'_> {
-    /// Returns whether all registers that a check names exist for each of the lanes `lanes`. The number of a register
+    /// Returns whether the register that a check names exists for each of the lanes `lanes`. The number of the register
     /// is the number in the check plus the index of the lane.
     #[inline(always)]
-    pub(super) fn are_there(&self, check: &Check, lanes: u64) -> bool {
-        let [first, last] = check.registers.map(i32::from);
-        let limit = self.tables.indexed;
-        let outside = |index: i32| {
-            let [first, last] = [first, last].map(|register| index.wrapping_add(register) as u32);
-            (first >= limit) | (last >= limit)
-        };
+    pub(super) fn is_there(&self, check: &Check, lanes: u64) -> bool {
+        let outside = |index: i32| index.wrapping_add(check.register.into()) as u32 >= self.tables.indexed;
         let Some(place) = check.index else { return !outside(self.loop_index) };
         let (row, running) = (self.row(place), spread::<LANES>(lanes));
         let beyond = (0..LANES)

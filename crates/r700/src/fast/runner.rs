@@ -458,7 +458,7 @@ impl<'a> Runner<'a> {
         let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
             before.announce(&mut wave.flow, observer);
-            if run.by_reference || run.checks.iter().any(|check| !self.lanes.are_there(check, lanes.0)) {
+            if run.by_reference || run.checks.iter().any(|check| !self.lanes.is_there(check, lanes.0)) {
                 before = Before::Nothing;
                 issued.settle(wave);
                 self.group_by_reference(wave, clause, run.first, observer)?;

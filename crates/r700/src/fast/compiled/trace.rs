@@ -100,7 +100,7 @@ fn checks_itself(lowered: &Lowered, run: &Groups) -> bool {
             let operation = &lowered.operations[number as usize];
             lowered.templates[number as usize] == Template::Indexed
                 && check.index == Some(operation.src[0])
-                && check.registers.map(u32::from) == [operation.number >> 2; 2]
+                && u32::from(check.register) == operation.number >> 2
         })
     };
     run.checks.iter().all(contains)

@@ -46,11 +46,11 @@ impl Lowering<'_> {
             for source in op.read().iter().filter(|source| indexes_register(source)) {
                 let Operand::Gpr { gpr, .. } = source.operand else { continue };
                 let index = self.index_row(op, before);
-                self.checks.push(Check { index, registers: [gpr; 2] });
+                self.checks.push(Check { index, register: gpr });
             }
             if op.dst_rel {
                 let index = self.index_row(op, before);
-                self.checks.push(Check { index, registers: [op.dst_gpr; 2] });
+                self.checks.push(Check { index, register: op.dst_gpr });
             }
         }
         let mut drafts: Vec<Draft> = Vec::new();
