@@ -512,7 +512,7 @@ impl<'a> Runner<'a> {
 
     /// Runs operations on the registers.
     #[inline(always)]
-    fn execute(&mut self, operations: &[Operation], lanes: Mask) {
+    pub(super) fn execute(&mut self, operations: &[Operation], lanes: Mask) {
         self.lanes.sets[usize::from(ACTIVE)] = lanes;
         for operation in operations {
             // SAFETY: the lowering created the operations for the level of this code. The processor supports this

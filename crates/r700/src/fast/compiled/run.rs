@@ -17,7 +17,6 @@ use super::{Compiled, End, Own, PLACES};
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::fast::counts::Issued;
-use crate::fast::lanes::{ACTIVE, Lanes, Operation};
 use crate::fast::lower::Work as Lowered;
 use crate::fast::runner::{Runner, decide};
 use crate::flow::{AluForm, Flow, FlowFault};
@@ -59,9 +58,8 @@ impl LinkedMachine for R700 {
     const HEXADECIMAL: bool = false;
 
     fn call(call: &Range<u32>, state: &mut State, work: &mut Work<'_, '_>) -> bool {
-        let (lowered, level) = (work.runner.lowered, work.runner.level);
-        let operations = &lowered.operations[call.start as usize..call.end as usize];
-        level.run(Execute { lanes: &mut work.runner.lanes, operations, active: state.active });
+        let operations = &work.runner.lowered.operations[call.start as usize..call.end as usize];
+        work.runner.execute(operations, Mask(state.active));
         true
     }
 
@@ -272,25 +270,5 @@ impl Task for Next<'_, '_, '_, '_> {
             Err(trap) => work.end = Err(trap),
         }
         NO_NODE
-    }
-}
-
-/// A task that runs the operations that compiled code calls. The task is compiled for each instruction set level.
-struct Execute<'a, 'w> {
-    lanes: &'a mut Lanes<'w>,
-    operations: &'a [Operation],
-    active: u64,
-}
-
-impl Task for Execute<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<W: Wide>(self, _: W) {
-        self.lanes.sets[usize::from(ACTIVE)] = Mask(self.active);
-        for operation in self.operations {
-            // SAFETY: the operations were compiled for the level of the engine. The processor supports this level.
-            unsafe { (operation.run)(self.lanes, operation) };
-        }
     }
 }
