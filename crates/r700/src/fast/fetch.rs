@@ -53,7 +53,7 @@ impl Runner<'_> {
     ) -> Result<(), Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
         issued.alone(pc, active, observer);
-        let before = Before::of::<O>(&wave.flow, Changes::Flow);
+        let mut before = Before::of::<O>(&wave.flow, Changes::Flow);
         let lanes =
             wave.flow.test(&clause.control).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         if lanes.any() {
@@ -85,13 +85,13 @@ impl Runner<'_> {
                 }
                 self.counts.fetches[place] += 1;
             }
-            let before = Before::of::<O>(&wave.flow, Changes::All);
-            leave(wave, end);
-            before.announce(&mut wave.flow, observer);
-        } else {
-            leave(wave, end);
-            before.announce(&mut wave.flow, observer);
+            before = Before::of::<O>(&wave.flow, Changes::All);
         }
+        wave.flow.nop();
+        if end {
+            wave.flow.end_of_program();
+        }
+        before.announce(&mut wave.flow, observer);
         Ok(())
     }
 
@@ -253,14 +253,6 @@ fn traps(fetching: &Fetching, wave: &Wave) -> bool {
         sample.kind.lod == Lod::Gradients && wave.held.gradients.iter().any(Option::is_none)
     };
     matches!(&fetching.work, FetchWork::Sample(sample) if missing(sample)) && wave.strict()
-}
-
-/// Continues with the next control-flow instruction, or ends the program.
-fn leave(wave: &mut Wave, end: bool) {
-    wave.flow.nop();
-    if end {
-        wave.flow.end_of_program();
-    }
 }
 
 fn texture(launch: &Launch, bound: Bound) -> &Texture {
