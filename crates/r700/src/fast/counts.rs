@@ -67,7 +67,7 @@ impl Counts {
             fetches: vec![0; lowered.fetches.len()],
             nodes: vec![false; lowered.nodes.len()],
             empty_push: false,
-            code: vec![0; fast.compiled.as_ref().map_or(0, |compiled| compiled.counts())],
+            code: vec![0; fast.compiled.as_ref().map_or(0, |compiled| compiled.linked.counts())],
         }
     }
 

@@ -35,7 +35,8 @@ impl<O: Observer> Task for Run<'_, '_, O> {
         let refused = Cell::new(None);
         while let Some(node) =
             runner.run_to_node(wide, wave, &mut issued, end_at, observer, |number, budget, flow| {
-                code.filter(|_| refused.take() != Some(number))?.node(number, budget, flow)
+                let code = code.filter(|_| refused.take() != Some(number))?;
+                compiled::node(&code.linked, number, budget, flow)
             })?
         {
             let Some(code) = code else { break };

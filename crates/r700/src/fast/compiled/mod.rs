@@ -27,15 +27,15 @@ use super::Fast;
 use super::counts::Counts;
 use super::lower::Bound;
 use crate::chip::LANES;
-use crate::flow::{AluForm, Flow};
+use crate::flow::AluForm;
 use crate::launch::Environment;
 
-pub(super) use run::run;
+pub(super) use run::{node, run};
 
 /// A program as linked code.
 #[derive(Debug)]
 pub(super) struct Compiled {
-    linked: Arc<reconverge_jit::Linked<run::R700>>,
+    pub(super) linked: Arc<reconverge_jit::Linked<run::R700>>,
     parts: Parts,
     /// For each site, the vertex buffer whose memory the site holds.
     buffers: Vec<Bound>,
@@ -113,12 +113,6 @@ impl Fast {
 }
 
 impl Compiled {
-    /// Returns the number of counters that compiled code needs. The first of these counters are the counters of the
-    /// parts.
-    pub(super) fn counts(&self) -> usize {
-        self.linked.counts()
-    }
-
     /// Returns the memory of each site for launches in `environment`. Returns `None` if compiled code cannot load from
     /// this memory.
     pub(super) fn memory<'a>(&self, environment: &'a Environment) -> Option<Vec<&'a [u8]>> {
@@ -127,14 +121,6 @@ impl Compiled {
             code::FITS.contains(&bytes.len()).then_some(&bytes[..])
         };
         self.buffers.iter().map(of_site).collect()
-    }
-
-    /// Returns the node that begins at the control-flow instruction `number`. If no node begins at this instruction,
-    /// the function returns `None`. If the budget or the flow state does not allow the node to run, the function also
-    /// returns `None`.
-    #[inline(always)]
-    pub(super) fn node(&self, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
-        run::node(&self.linked, number, budget, flow)
     }
 
     /// Adds the count of each part to the counts of the part's instructions. Then sets the counts of the parts to zero.

@@ -163,7 +163,7 @@ impl Work<'_, '_> {
 /// function returns `None`. If the budget or the flow state does not allow the node to run, the function also returns
 /// `None`.
 #[inline(always)]
-pub(super) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
+pub(in crate::fast) fn node(linked: &Linked<R700>, number: u32, budget: u64, flow: &Flow) -> Option<u32> {
     let node = linked.starting_at(number)?;
     let fits = u64::from(linked.budget(node)) <= budget && flow.active().any();
     let in_place = !linked.own(node).in_loop || flow.is_in_loop();
