@@ -310,39 +310,6 @@ impl<'a> Runner<'a> {
 
     // The methods that run clauses.
 
-    /// Begins a clause. Returns the lanes that run the clause.
-    #[inline(always)]
-    fn begin<O: Observer>(
-        &mut self,
-        wave: &mut Wave,
-        issued: &mut Issued,
-        clause: &Clause,
-        observer: &mut O,
-    ) -> Result<Mask, Trap<Cause>> {
-        let (pc, active) = (wave.flow.pc(), wave.flow.active());
-        issued.count(1, active);
-        if O::ENABLED {
-            observer.event(Event::Issue { pc, mask: active });
-        }
-        let lanes = wave
-            .flow
-            .alu_enter(clause.form, clause.whole_quad_mode)
-            .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
-        if clause.form == AluForm::ALU_PUSH_BEFORE && active.is_empty() {
-            self.counts.empty_push = true;
-        }
-        if O::PATHS {
-            observer.path(if lanes.any() { Path::Block } else { Path::Single }, 1);
-        }
-        if lanes.any() && clause.whole_state {
-            self.swap_rows(wave);
-            wave.begin_clause();
-            self.swap_rows(wave);
-        }
-        self.lanes.predicate = u64::MAX;
-        Ok(lanes)
-    }
-
     /// Ends a clause. `pc` is the address of the instruction that ends the clause. The lanes `active` run this
     /// instruction.
     #[inline(always)]
@@ -443,11 +410,21 @@ impl<'a> Runner<'a> {
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let lowered = self.lowered;
-        let mut active = wave.flow.active();
-        let mut pc = wave.flow.pc();
+        let (mut pc, mut active) = (wave.flow.pc(), wave.flow.active());
         // The flow state before the first change that has not been reported to the observer yet.
         let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
-        let mut lanes = self.begin(wave, issued, clause, observer)?;
+        issued.count(1, active);
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: active });
+        }
+        let mut lanes = wave
+            .flow
+            .alu_enter(clause.form, clause.whole_quad_mode)
+            .map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
+        self.counts.empty_push |= clause.form == AluForm::ALU_PUSH_BEFORE && active.is_empty();
+        if O::PATHS {
+            observer.path(if lanes.any() { Path::Block } else { Path::Single }, 1);
+        }
         if lanes.is_empty() {
             before.announce(&mut wave.flow, observer);
             let before = Before::of::<O>(&wave.flow, clause.form.changes_at_end(false));
@@ -455,6 +432,12 @@ impl<'a> Runner<'a> {
             before.announce(&mut wave.flow, observer);
             return Ok(());
         }
+        if clause.whole_state {
+            self.swap_rows(wave);
+            wave.begin_clause();
+            self.swap_rows(wave);
+        }
+        self.lanes.predicate = u64::MAX;
         let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
             before.announce(&mut wave.flow, observer);
@@ -485,9 +468,16 @@ impl<'a> Runner<'a> {
                 &lowered.operations[run.operations.start as usize..run.operations.end as usize],
                 lanes,
             );
-            let Groups { masks, kills, .. } = *run;
-            self.retire(wave, clause, masks, kills);
-            if masks {
+            if run.kills {
+                wave.flow.kill_lanes(Mask(self.lanes.killed));
+                self.lanes.killed = 0;
+            }
+            if run.masks {
+                if wave.flow.update_execute_mask(clause.form, Mask(self.lanes.skip)) {
+                    wave.statistics.divergent_branches += 1;
+                }
+                // The reference interpreter may run later groups of the clause, and reads `mask_updated`.
+                wave.clause.mask_updated |= clause.whole_state;
                 lanes = wave.flow.alu_lanes(clause.whole_quad_mode);
                 if lanes.is_empty() && !wave.strict() {
                     break;
@@ -518,24 +508,6 @@ impl<'a> Runner<'a> {
             // SAFETY: the lowering created the operations for the level of this code. The processor supports this
             // level.
             unsafe { (operation.run)(&mut self.lanes, operation) };
-        }
-    }
-
-    /// Updates the masks after a run of groups.
-    #[inline(always)]
-    fn retire(&mut self, wave: &mut Wave, clause: &Clause, masks: bool, kills: bool) {
-        if kills {
-            wave.flow.kill_lanes(Mask(self.lanes.killed));
-            self.lanes.killed = 0;
-        }
-        if masks {
-            if wave.flow.update_execute_mask(clause.form, Mask(self.lanes.skip)) {
-                wave.statistics.divergent_branches += 1;
-            }
-            if clause.whole_state {
-                // The reference interpreter may run later groups of the clause, and reads `mask_updated`.
-                wave.clause.mask_updated = true;
-            }
         }
     }
 
