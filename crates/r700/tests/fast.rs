@@ -53,7 +53,7 @@ fn random_conditionals_and_loops_leave_the_same_on_every_engine() {
     assert!(ended * 10 >= programs * 9, "{ended}");
 }
 
-/// The fast engine omits slots from a sum if both factors are the constant 0. They still change the sign of a zero.
+/// Slots whose factors are both the constant 0 still change the sign of a sum that is -0.
 #[test]
 fn dot_products_of_constant_zeros_leave_the_same_on_every_engine() {
     let special = special_words();

@@ -100,11 +100,10 @@ impl Body for General {
 }
 
 /// DOT4 and DOT4_IEEE: the sum of the products in the four vector slots. Entry `number` of [`Tables::across`] contains
-/// the operands of the slots. `MODIFIED`: whether some operand has abs or neg. `TERMS`: the operation computes the
-/// products of the first `TERMS` slots. In all later slots, both factors are the constant 0.
-pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
+/// the operands of the slots. `MODIFIED`: whether some operand has abs or neg.
+pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool>;
 
-impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {
+impl<const IEEE: bool, const MODIFIED: bool> Body for Dot4<IEEE, MODIFIED> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = &lanes.tables.across[operation.number as usize];
@@ -128,13 +127,7 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
                 if IEEE { usual_product(a, b) } else { legacy_product(a, b) }
             };
             let add = |a: u32, b: u32| lane::flush((f32::from_bits(a) + f32::from_bits(b)).to_bits());
-            let mut sum = add(product(0), product(1));
-            for slot in 2..TERMS {
-                sum = add(sum, product(slot));
-            }
-            // A slot whose product is not computed would add 0 to the sum. Adding 0 changes the sum only if the sum is
-            // -0. In this case, the sum becomes 0.
-            let sum = if TERMS < 4 { add(sum, 0) } else { sum };
+            let sum = add(add(add(product(0), product(1)), product(2)), product(3));
             nan |= u32::from(lane::is_nan(sum));
             result[lane] = sum;
         }

@@ -163,11 +163,7 @@ impl Lowering<'_> {
                 }
             }
             let modified = across.iter().any(|source| source.keep != u32::MAX || source.flip != 0);
-            let is_zero =
-                |source: &Across| (source.place, source.keep, source.flip) == (zero.place, u32::MAX, 0);
-            let has_term = |slot: &usize| !(is_zero(&across[*slot]) && is_zero(&across[slot + 4]));
-            let terms = (0..4).rfind(has_term).map_or(0, |last| last + 1);
-            operation.run = self.across(op, modified, terms)?;
+            operation.run = self.across(op, modified)?;
             operation.number = self.lowered.tables.across.len() as u32;
             self.lowered.tables.across.push(across);
             let template = match op.opcode.code {
@@ -257,26 +253,21 @@ impl Lowering<'_> {
     }
 
     /// Returns the kernel of an operation over the four vector slots. `modified`: whether some operand has abs or neg.
-    /// `terms`: the number of slots up to the last slot with a factor that is not the constant 0.
-    pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
+    pub(super) fn across(&self, op: &AluOp, modified: bool) -> Option<Handler> {
         let level = self.level;
-        Some(match (op.opcode.code, modified, terms) {
-            (AluCode::Op2(Op2::CUBE), ..) => match op.slot {
+        Some(match (op.opcode.code, modified) {
+            (AluCode::Op2(Op2::CUBE), _) => match op.slot {
                 0 => handler::<CubeSlot<0>>(level),
                 1 => handler::<CubeSlot<1>>(level),
                 2 => handler::<CubeSlot<2>>(level),
                 _ => handler::<CubeSlot<3>>(level),
             },
-            (AluCode::Op2(Op2::DOT4), false, 0..=2) => handler::<Dot4<false, false, 2>>(level),
-            (AluCode::Op2(Op2::DOT4), false, 3) => handler::<Dot4<false, false, 3>>(level),
-            (AluCode::Op2(Op2::DOT4), false, _) => handler::<Dot4<false, false, 4>>(level),
-            (AluCode::Op2(Op2::DOT4), true, _) => handler::<Dot4<false, true, 4>>(level),
-            (AluCode::Op2(Op2::DOT4_IEEE), false, 0..=2) => handler::<Dot4<true, false, 2>>(level),
-            (AluCode::Op2(Op2::DOT4_IEEE), false, 3) => handler::<Dot4<true, false, 3>>(level),
-            (AluCode::Op2(Op2::DOT4_IEEE), false, _) => handler::<Dot4<true, false, 4>>(level),
-            (AluCode::Op2(Op2::DOT4_IEEE), true, _) => handler::<Dot4<true, true, 4>>(level),
-            (AluCode::Op2(Op2::MAX4), ..) => handler::<Max4>(level),
-            (AluCode::Op2(_) | AluCode::Op3(_), ..) => return None,
+            (AluCode::Op2(Op2::DOT4), false) => handler::<Dot4<false, false>>(level),
+            (AluCode::Op2(Op2::DOT4), true) => handler::<Dot4<false, true>>(level),
+            (AluCode::Op2(Op2::DOT4_IEEE), false) => handler::<Dot4<true, false>>(level),
+            (AluCode::Op2(Op2::DOT4_IEEE), true) => handler::<Dot4<true, true>>(level),
+            (AluCode::Op2(Op2::MAX4), _) => handler::<Max4>(level),
+            (AluCode::Op2(_) | AluCode::Op3(_), _) => return None,
         })
     }
 

@@ -111,7 +111,7 @@ impl Lowering<'_> {
                 {
                     false
                 }
-                Meaning::Reduce(_) | Meaning::Cube => self.across(op, false, 4).is_some(),
+                Meaning::Reduce(_) | Meaning::Cube => self.across(op, false).is_some(),
                 _ => false,
             };
             let previous = |slot: usize| defined[slot] || !self.strict;
