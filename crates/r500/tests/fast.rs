@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
+use reconverge_r500::cause::Cause;
 use reconverge_r500::ctm::{self, Dispatch, Domain, Format, Surface, Tiling};
 use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::Body;
@@ -491,6 +492,29 @@ fn the_first_trap_in_the_order_of_the_threads_counts() {
     }
     for piece in [1, 500, 1600, 1616, 4096] {
         same_in_pieces(&setup, &launch, &Options::default(), piece, &format!("pieces of {piece}"));
+    }
+}
+
+/// A flow instruction destroys the ALU result, even if a jump target separates the flow instruction from the comparison
+/// and the flow instruction does not read the ALU result. In strict mode, the next branch traps. In lenient mode, the
+/// branch reads zero in every lane.
+#[test]
+fn a_flow_instruction_at_a_jump_target_destroys_the_alu_result() {
+    let compute = "ALU temp[1].rgb = MAD src0.rgb, src0.rgb, src0.rgb : src0=temp[0]\n".repeat(8);
+    let source = format!(
+        "{compute}ALU alu_result[GE].r = MAD src0.rrr, src0.111, src0.000 : src0=temp[0]\n\
+         here:\nFC JUMP FUNC=0 -> here\n\
+         if alu\nALU temp[0].rgb = MAD src0.111, src0.111, src0.111 : src0=temp[0]\nendif\n\
+         OUT out[A].rgb = MAX src0.rgb, src0.rgb : src0=temp[0]\n"
+    );
+    let setup = Arc::new(Setup::new(&assemble(&source).expect("it assembles").program).expect("a program"));
+    let values = [[0.5f32.to_bits(); 4]; 64].into();
+    let launch = Launch { lanes: 64, inputs: vec![Input { temp: 0, values }], ..Launch::default() };
+    let lenient = same_everywhere(&setup, &launch, &short(Mode::Lenient), "lenient").expect("it ends");
+    assert!(lenient.lanes().all(|lane| lane.color[0][..3] == [0.5f32.to_bits(); 3]));
+    match same_everywhere(&setup, &launch, &short(Mode::Strict), "strict") {
+        Err(RunError::Trap(trap)) => assert_eq!((trap.trap.pc, trap.trap.cause), (10, Cause::StaleAluResult)),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -279,8 +279,11 @@ impl<'a> Tracer<'a> {
             let block = self.block(number);
             let flow = self.flow(block);
             self.execute(number, flow.is_some());
+            // A call that sets the ALU result stores the result in the group. Compiled code cannot read or clear a
+            // stored ALU result, so flow control continues.
+            let stores = flow.is_none() && self.judges(block.start..block.end);
             let (next, wish) = match flow {
-                None if !matches!(block.last, Last::Next) || block.kills || block.ends => {
+                None if !matches!(block.last, Last::Next) || block.kills || block.ends || stores => {
                     return self.end(Next::To(Target::Flow), number, false, None);
                 }
                 Some(Flow::Leave(ref leave)) => {
