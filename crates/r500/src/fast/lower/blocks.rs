@@ -1,6 +1,7 @@
 //! Blocks: sequences of arithmetic instructions and texture fetches that cannot trap. A flow instruction may end a
 //! block.
 
+use std::mem::take;
 use std::ops::{Range, RangeInclusive};
 
 use super::Lowering;
@@ -141,16 +142,14 @@ impl<'a> Lowering<'a> {
             }
         }
         self.close(&mut open, Last::Next);
-        let at = |slot: u16| match self.lowered.entries.get(usize::from(slot)) {
-            Some(Entry { block, inside: 0 }) => *block,
-            _ => NONE,
-        };
-        for block in &mut self.lowered.blocks {
-            block.fall = at(block.first + block.size);
+        let mut blocks = take(&mut self.lowered.blocks);
+        for block in &mut blocks {
+            block.fall = self.lowered.block_at(block.first + block.size);
             if let Last::Flow(number) = block.last {
-                block.jump = at(self.lowered.flows[number as usize].target);
+                block.jump = self.lowered.block_at(self.lowered.flows[number as usize].target);
             }
         }
+        self.lowered.blocks = blocks;
     }
 
     fn close(&mut self, open: &mut Option<Block>, last: Last) {
