@@ -11,13 +11,12 @@ use crate::pvs::words::DstType;
 /// The location of the four components of an operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// Not stored: the operand consists of literals.
-    Literal,
     /// Four consecutive rows. The value is the number of the first row.
     Rows(usize),
     /// The constant at this index of the constant file.
     Constant(usize),
-    /// A constant outside the program's constants, which reads as zero.
+    /// Not stored. The operand is a constant outside the program's constants, which reads as zero, or the operand
+    /// consists of literals.
     Zero,
     /// The constant whose number is the value of this variant plus aL.
     LoopConstant(i32),
@@ -54,7 +53,7 @@ impl Plain {
     /// Lowers an instruction. Returns `None` if the reference interpreter has to execute the instruction.
     pub(super) fn new(inst: &Inst, setup: &Setup) -> Option<Plain> {
         let reads = inst.reads();
-        let mut places = [Place::Literal; 3];
+        let mut places = [Place::Zero; 3];
         for ((place, operand), used) in places.iter_mut().zip(&inst.operands).zip(reads) {
             *place = Place::new(operand, used, setup)?;
         }
@@ -78,7 +77,7 @@ impl Plain {
         all.into_iter().all(|place| match place {
             Place::LoopConstant(_) => in_loop(),
             Place::A0Constant(_, component) => (lanes - group.a0_written[*component]).is_empty(),
-            Place::Literal | Place::Rows(_) | Place::Constant(_) | Place::Zero => true,
+            Place::Rows(_) | Place::Constant(_) | Place::Zero => true,
         })
     }
 }
@@ -86,7 +85,7 @@ impl Plain {
 impl Place {
     fn new(operand: &Operand, used: u8, setup: &Setup) -> Option<Place> {
         if !operand.needs_register(used) {
-            return Some(Place::Literal);
+            return Some(Place::Zero);
         }
         let register = i32::from(operand.register);
         match (File::of_source(operand.file), operand.mode) {

@@ -125,7 +125,7 @@ fn load<const N: usize>(group: &Group, place: Place, operand: &Operand, used: u8
                     *x = lane::operand(constant(number + address), operand.abs, negate);
                 }
             }
-            Place::Zero | Place::Literal => row.fill(lane::operand(0, operand.abs, negate)),
+            Place::Zero => row.fill(lane::operand(0, operand.abs, negate)),
         }
     }
 }
