@@ -230,17 +230,12 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns whether compiled code calls functions for all operations of an instruction. Otherwise, calls execute
-    /// only the operations without a template. With a separate call for each channel, the benchmark mandel would take 3
-    /// % longer (on an AMD EPYC).
+    /// only the operations without a template.
     fn is_called(&self, operations: Range<u32>) -> bool {
         let places = operations.start as usize..operations.end as usize;
         let of_quad = |template: &Template| matches!(template, Template::Neighbours);
-        let with_template = places.clone().filter(|place| self.has_template[*place]);
-        let least = if self.lowered.flows.is_empty() { 4 } else { 8 };
         !self.has_templates(operations.clone())
-            && (self.judges(operations)
-                || self.lowered.templates[places].iter().any(of_quad)
-                || with_template.map(|place| self.gain(place)).sum::<i32>() < least)
+            && (self.judges(operations) || self.lowered.templates[places].iter().any(of_quad))
     }
 
     /// Returns whether compiled code saves enough dispatches of operations, either in the loops or in the whole
