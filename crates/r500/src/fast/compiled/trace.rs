@@ -94,14 +94,11 @@ pub(super) fn trace(lowered: &Lowered, extent: Extent) -> Found {
 /// How compiled code executes the flow instruction at the end of a block.
 #[derive(Clone, Debug)]
 enum Flow {
-    /// All lanes go to the target.
-    To(Target),
-    /// The lanes with this ALU result go to the first target. All other lanes go to the second target.
-    Either([Target; 2], bool),
+    /// The chain ends with this transition. For a transition with two targets, the second element is the ALU result of
+    /// the lanes that go to the first target.
+    End(Next, Option<bool>),
     /// A part of the lanes leaves the loop. The lanes that stay in the loop continue.
     Leave(Leave),
-    /// All lanes start another iteration of the loop.
-    Round(Target),
     /// The lanes run both sides of a branch. After the branch, all lanes continue.
     Sides(Sides),
 }
@@ -277,37 +274,26 @@ impl<'a> Tracer<'a> {
             // A call that sets the ALU result stores the result in the group. Compiled code cannot read or clear a
             // stored ALU result, so flow control continues.
             let stores = flow.is_none() && self.judges(block.start..block.end);
-            let (next, wish) = match flow {
+            let (next, jumps) = match flow {
                 None if !matches!(block.last, Last::Next) || block.kills || block.ends || stores => {
                     return self.end(Next::To(Target::Flow), number, false, None);
                 }
+                None => (block.fall, 0),
                 Some(Flow::Leave(ref leave)) => {
                     self.leave(number, leave);
-                    (Next::To(to_block(leave.next)), None)
+                    (leave.next, leave.jumps)
                 }
-                None => (Next::To(to_block(block.fall)), None),
-                Some(Flow::To(target)) => (Next::To(target), None),
-                Some(Flow::Round(target)) => (Next::Again(target), None),
-                Some(Flow::Either(targets, wish)) => (Next::Either(targets), Some(wish)),
                 Some(Flow::Sides(ref sides)) => {
                     self.sides(sides);
-                    (Next::To(to_block(sides.join)), None)
+                    (sides.join, sides.jumps)
                 }
+                Some(Flow::End(next, wish)) => return self.end(next, number, true, wish),
             };
-            let follows = match flow {
-                None => Some((block.fall, 0)),
-                Some(Flow::Leave(Leave { next, jumps, .. })) => Some((next, jumps)),
-                Some(Flow::Sides(Sides { join, jumps, .. })) => Some((join, jumps)),
-                Some(Flow::To(_) | Flow::Round(_) | Flow::Either(..)) => None,
-            };
-            if let Some((next, jumps)) = follows
-                && self.continues(next, jumps)
-            {
-                number = next;
-                self.absorbed[number as usize] = true;
-                continue;
+            if !self.continues(next, jumps) {
+                return self.end(Next::To(to_block(next)), number, false, None);
             }
-            return self.end(next, number, follows.is_none(), wish);
+            number = next;
+            self.absorbed[number as usize] = true;
         }
     }
 
@@ -344,7 +330,7 @@ impl<'a> Tracer<'a> {
             return None;
         }
         if step.repeats().is_some() {
-            return Some(Flow::Round(to_block(block.jump)));
+            return Some(Flow::End(Next::Again(to_block(block.jump)), None));
         }
         if step.breaks() && no != yes && block.fall != NONE && self.leaves() < MOST_LEAVES {
             let (blocks, next) = (Vec::new(), block.fall);
@@ -353,11 +339,11 @@ impl<'a> Tracer<'a> {
         let pc = block.first + block.size - 1;
         let passes = |jump: bool| step.passes_to(pc, jump).map(|slot| to_block(self.lowered.block_at(slot)));
         match no == yes {
-            true => passes(yes).map(Flow::To),
+            true => Some(Flow::End(Next::To(passes(yes)?), None)),
             false => {
                 let sides = self.conditional(block, step, yes).map(Flow::Sides);
                 let leave = || self.breaking(block, step, yes).map(Flow::Leave);
-                let either = || Some(Flow::Either([passes(true)?, passes(false)?], yes));
+                let either = || Some(Flow::End(Next::Either([passes(true)?, passes(false)?]), Some(yes)));
                 sides.or_else(leave).or_else(either)
             }
         }
