@@ -39,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     target("reach-r500", Isa::R500, REACHES, relative_r500, fragment),
     target("reach-r700", Isa::R700, REACHES, indexed_r700, wavefronts),
     target("reach-tesla", Isa::Tesla, REACHES, shared_tesla, warps),
+    target("blocks-tesla", Isa::Tesla, BARRIERS, barriers_tesla, blocks),
 ];
 
 const WORDS: &str =
@@ -47,6 +48,8 @@ const PROGRAMS: &str =
     "random programs have the same result on the reference, the fast and the compiled engine";
 const REACHES: &str = "programs with extreme addresses near side exits access only their own memory, and have the \
                        same result on every engine";
+const BARRIERS: &str = "programs whose warps meet at barriers have the same result on every engine, whether blocks run \
+                        in order or ahead on threads";
 
 const fn target(
     name: &'static str,
@@ -374,4 +377,44 @@ fn warps(bytes: &[u8]) -> Result<u64, String> {
     };
     let watchdog = 500 + u64::from(random.below(1500));
     runs(&options(mode, level, watchdog), |options| tesla::run::run(&program, launch.clone(), options))
+}
+
+fn barriers_tesla(random: &mut Random) -> Vec<u8> {
+    let assembled = tesla::text::assemble(&tesla_programs::barriers(random), Chip::Gt215, Stage::Compute);
+    let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
+    let jobs = if random.once_in(4) { random.below(4) as u8 } else { 0 };
+    of_program(random, jobs, 4, &words)
+}
+
+/// A bit of the mode byte for [`blocks`]. If the bit is set, strict mode checks races in s[].
+const RACES: u8 = 2;
+
+/// Runs a compute program in several warps per block and in several blocks. The low bits of the launch byte contain the
+/// number of host threads minus 1.
+fn blocks(bytes: &[u8]) -> Result<u64, String> {
+    let [mode, level, jobs, chip] = head(bytes);
+    let (mut random, words) = parts(bytes, 1, 1024);
+    let program = Program::from_words(words);
+    let mut compute = tesla_programs::compute(&mut random, &program, chosen(chip, &Chip::ALL));
+    let warps = random.one_of(&[1, 2, 2, 3, 4, 5, 8, 16]);
+    compute.block = [32 * warps - random.one_of(&[0, 0, 1, 31, 13]), 1, 1];
+    let most = if random.once_in(8) { 100 / warps } else { 1 + 8 / warps };
+    compute.grid = [1 + random.below(most), 1];
+    compute.shared_bytes = Some(random.one_of(&[0x140, 0x400, 0x900, 0x900, 0x1000, 0x4000]));
+    compute.segments.0[0] = compute.segments.0[14];
+    let first = random.one_of(&[0x80, 0x100, 0x400, 0x1000]);
+    let mut buffer = |address, size: u32| {
+        Buffer::new(address, (0..size).map(|_| random.next() as u8).collect::<Vec<u8>>())
+    };
+    let buffers = vec![buffer(tesla_programs::OUT, first), buffer(tesla_programs::OUT + first, 0x804)];
+    compute.memory = Memory::new(buffers).map_err(|error| error.to_string())?;
+    // With some of these limits, the watchdog stops a block between two barriers.
+    let watchdog = random.one_of(&[1 << 14, 1 << 14, 1 << 12, 1 << 11]) + u64::from(random.below(1 << 12));
+    let options = Options {
+        jobs: NonZeroUsize::new(usize::from(jobs & 3) + 1),
+        race_check: mode & RACES != 0,
+        ..options(mode, level, watchdog)
+    };
+    let launch = Launch::Compute(compute);
+    runs(&options, |options| tesla::run::run(&program, launch.clone(), options))
 }

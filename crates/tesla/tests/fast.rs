@@ -160,6 +160,23 @@ fn warps_meet_at_barriers_in_the_same_order_in_every_way() {
     }
 }
 
+/// A warp that has become the current warp by a turn then waits at a barrier without a turn, because the code after
+/// this barrier is the target of a branch. Later turns begin at the position of this barrier, not at an earlier position.
+#[test]
+fn a_warp_that_waits_without_a_turn_after_a_turn_continues_at_its_own_barrier() {
+    let source = "mov b32 $r11 0x1\nmov b32 $r14 0x2\nshr u32 $r8 $r0 0x5\nmov b32 $r12 0x8\nAGAIN:\njoinat MEET\nMEET:\n\
+                  bar inc wait 0x0 0xfff\nbar inc wait 0x0 0xfff\njoin nop\nset $c0 # e u32 $r8 $r14\n\
+                  (lg $c0) bra MORE\nbra NEXT\nMORE:\nbar inc wait 0x0 0xfff\nNEXT:\nbar inc wait 0x0 0xfff\n\
+                  bar inc wait 0x0 0xfff\nsub b32 $c1 $r12 $r12 $r11\n(e $c1) bra OUT\nbra AGAIN\nOUT:\nexit nop";
+    let program =
+        Program { words: assemble(source, CHIP, Stage::Compute).unwrap().words(), ..Program::default() };
+    let mut compute = Compute::of(&program, CHIP).unwrap();
+    compute.block = [128, 1, 1];
+    let lenient = Options { mode: Mode::Lenient, ..Options::default() };
+    let outcome = run(Launch::Compute(compute), &program, &lenient).unwrap();
+    assert_eq!(outcome.statistics.instructions, 4 * (4 + 8 * 12));
+}
+
 #[test]
 fn a_watchdog_bites_at_the_same_instruction_in_every_way() {
     let (compute, program) = rounds();

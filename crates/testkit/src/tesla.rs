@@ -341,6 +341,199 @@ pub fn shared(random: &mut Random) -> String {
     text + "mov b32 $r8 $r10\n" + &results + "exit st b32 g14[$r1] $r8\n"
 }
 
+/// A program of [`barriers`] under construction.
+struct Meetings<'r> {
+    random: &'r mut Random,
+    text: String,
+    /// Number of labels so far.
+    labels: u32,
+}
+
+impl Meetings<'_> {
+    fn add(&mut self, line: &str) {
+        self.text += line;
+        self.text += "\n";
+    }
+
+    fn label(&mut self) -> String {
+        self.labels += 1;
+        format!("N{}", self.labels)
+    }
+
+    /// Sets `$c0` to a condition. The condition holds for some warps, or for some lanes of every warp.
+    fn condition(&mut self) -> String {
+        let (number, compare) = (self.random.below(6), self.random.one_of(&["l", "e", "lg", "ge"]));
+        self.add(&format!("mov b32 $r14 {number:#x}"));
+        let value = self.random.one_of(&["$r8", "$r8", "$r12", "$r10", "$r0", "$r4", "$r9"]);
+        self.add(&format!("set $c0 # {compare} u32 {value} $r14"));
+        self.random.one_of(&["(e $c0)", "(lg $c0)"]).to_owned()
+    }
+
+    fn barrier(&mut self) {
+        let line = match self.random.below(24) {
+            0 => "bar inc wait 0x1 0x2",
+            1 => "bar inc 0x2 0xfff",
+            2 => "bar wait 0x2 0xfff",
+            3..6 => "bar inc wait 0x1 0xfff",
+            _ => "bar inc wait 0x0 0xfff",
+        };
+        self.add(line);
+    }
+
+    /// Adds an instruction that accesses s[] or g[], or that computes a value for such an access.
+    fn access(&mut self) {
+        let random = &mut *self.random;
+        let [d, a, b] = [(); 3].map(|()| format!("$r{}", 2 + random.below(6)));
+        let (guard, base, offset) = (predicate(random), 1 + random.below(4), 4 * random.below(9));
+        let line = match random.below(25) {
+            0..4 => format!("{guard}mov b32 {d} b32 s[$a{base}+{:#x}]", 0x40 + offset),
+            4 => format!("{guard}add b32 {d} b32 s[$a{base}+{:#x}] {a}", 0x40 + offset),
+            5..8 => format!("{guard}st b32 s[$a{base}+{:#x}] {a}", 0x40 + offset),
+            8 => format!("{guard}mov b32 {d} b32 s[{:#x}]", 4 * random.below(32)),
+            9 => format!("{guard}ld {d} {} s[$a{base}+0x40]", random.one_of(&["u16", "s16", "b32"])),
+            10 => format!("and b32 $r14 {a} $r15\nshl $a{base} $r14 0x2"),
+            11 => format!("and b32 $r14 {a} $r15\nshl b32 $r14 $r14 0x2\nadd b32 $r13 $r1 $r14"),
+            12 => format!("add b32 $r13 $r1 {}", random.one_of(&["$r0", "$r8", "$r9", "$r10"])),
+            13..15 => format!("{guard}ld b32 {d} g14[{}]", random.one_of(&["$r13", "$r1"])),
+            15 => format!("{guard}ld {} {d} g14[$r13]", random.one_of(&["u8", "s8", "u16", "s16"])),
+            16 => format!("{guard}ld b64 $r{}d g14[$r13]", 2 * (1 + random.below(3))),
+            17..19 => format!("{guard}st b32 g14[{}] {a}", random.one_of(&["$r13", "$r1"])),
+            19 => format!("{guard}red {} g14[$r13] {a}", random.one_of(&["add u32", "max s32", "xor b32"])),
+            20 => format!("{guard}ld add u32 {d} g14[$r13] {a}"),
+            21 => {
+                format!("{guard}{} f32 {d} {a}", random.one_of(&["rcp", "rsqrt", "lg2", "sin", "cos", "ex2"]))
+            }
+            22 => format!("{guard}vote {} $c1", random.one_of(&["any", "all"])),
+            23 => format!("mov {d} $physid"),
+            _ => format!("{guard}mul rn f32 {d} {a} {b}"),
+        };
+        self.add(&line);
+    }
+
+    /// Adds straight code, barriers, branches and exits. `depth` bounds the nesting of branches.
+    fn body(&mut self, depth: u32) {
+        for _ in 0..1 + self.random.below(5) {
+            match self.random.below(24) {
+                0..11 => self.access(),
+                11..14 => {
+                    let [d, a, b] = [(); 3].map(|()| format!("$r{}", 2 + self.random.below(6)));
+                    let line = arithmetic(self.random, &[d, a, b]);
+                    self.add(&line);
+                }
+                14..18 => self.barrier(),
+                18 => {
+                    let line = self.random.one_of(&["call MEET", "bar inc wait 0x0 0xfff"]);
+                    self.add(line);
+                }
+                19 if self.random.once_in(3) => {
+                    let guard = self.condition();
+                    if self.random.once_in(2) {
+                        self.add(&format!("{guard} ret"));
+                    } else {
+                        let stays = self.label();
+                        self.add(&format!("{guard} bra {stays}\nexit nop\n{stays}:\nnop"));
+                    }
+                }
+                20 | 21 if depth > 0 => {
+                    // The code may contain a barrier. The lanes that skip the code wait at the join.
+                    let (guard, join) = (self.condition(), self.label());
+                    self.add(&format!("joinat {join}\n{guard} bra {join}"));
+                    self.body(depth - 1);
+                    self.add(&format!("{join}:\njoin nop"));
+                }
+                22 if depth > 0 => {
+                    let (guard, other, join) = (self.condition(), self.label(), self.label());
+                    self.add(&format!("joinat {join}\n{guard} bra {other}"));
+                    self.body(depth - 1);
+                    self.add(&format!("bra {join}\n{other}:"));
+                    self.body(depth - 1);
+                    self.add(&format!("{join}:\njoin nop"));
+                }
+                23 if depth > 0 => {
+                    // If the lanes of a warp diverge here, they do not reconverge.
+                    let (guard, over) = (self.condition(), self.label());
+                    self.add(&format!("{guard} bra {over}"));
+                    self.body(depth - 1);
+                    self.add(&format!("{over}:\nnop"));
+                }
+                _ => self.access(),
+            }
+        }
+    }
+
+    /// Adds a loop. The number of iterations is a constant, or differs between warps, lanes or blocks.
+    fn rounds(&mut self) {
+        let count = 1 + self.random.below(9);
+        self.add(&format!("mov b32 $r12 {count:#x}"));
+        match self.random.below(8) {
+            0 => self.add("add b32 $r12 $r12 $r8"),
+            1 => self.add("and b32 $r14 $r10 $r11\nadd b32 $r12 $r12 $r14"),
+            2 => self.add("and b32 $r14 $r9 $r11\nadd b32 $r12 $r12 $r14"),
+            _ => {}
+        }
+        let (out, again) = (self.label(), self.label());
+        let (open, leave, close) = self.random.one_of(&[
+            ("", "", ""),
+            ("", "", ""),
+            ("breakaddr OUT", "(e $c1) break", ""),
+            ("joinat OUT", "(e $c1) bra OUT", "join nop"),
+        ]);
+        let named = |line: &str| line.replace("OUT", &out);
+        self.add(&named(open));
+        self.add(&format!("{again}:"));
+        self.body(2);
+        if self.random.once_in(2) {
+            self.barrier();
+        }
+        self.body(1);
+        self.add("sub b32 $c1 $r12 $r12 $r11");
+        match leave {
+            "" => self.add(&format!("(lg $c1) bra {again}")),
+            leave => {
+                self.add(&named(leave));
+                if self.random.once_in(2) {
+                    self.body(0);
+                }
+                self.add(&format!("bra {again}"));
+            }
+        }
+        self.add(&format!("{out}:\n{close}"));
+    }
+}
+
+/// Returns a program whose warps meet at barriers in loops. Between barriers, the warps of a block exchange values in
+/// s[], and the blocks exchange values in g[]. Some lanes, warps and blocks take other paths or end early.
+pub fn barriers(random: &mut Random) -> String {
+    let mask = random.one_of(&[0xf, 0x3f, 0x7f]);
+    let mut text = format!(
+        "mov b32 $r1 b32 s[0x10]\nmov b32 $r9 u16 s[0xc]\nmov b32 $r11 0x1\nmov b32 $r15 {mask:#x}\n\
+         mov b32 $r14 0xffff\nand b32 $r0 $r0 $r14\nshr u32 $r8 $r0 0x5\nmov b32 $r14 0x1f\nand b32 $r10 $r0 $r14\n\
+         shl $a1 $r0 0x2\nshl $a2 $r10 0x2\n"
+    );
+    text += random.one_of(&["xor b32 $r14 $r0 $r11\n", "and b32 $r14 $r0 $r15\n", "add b32 $r14 $r0 $r11\n"]);
+    text += "shl $a3 $r14 0x2\n";
+    text += random.one_of(&["shl $a4 $r8 0x2\n", "shl $a4 $r11 0x2\n", "shl $a4 $r10 0x3\n"]);
+    text += random.one_of(&["", "add b32 $r14 $r0 $r9\n", "and b32 $r14 $r0 $r15\n"]);
+    text += random.one_of(&["", "shl b32 $r14 $r14 0x2\nadd b32 $r1 $r1 $r14\n"]);
+    text += "add b32 $r13 $r1 $r9\n";
+    for register in 2..8 {
+        text += &format!("mov b32 $r{register} {:#x}\n", value(random));
+        text += &random
+            .one_of(&["", "add b32 $rN $rN $r0\n", "add b32 $rN $rN $r9\n"])
+            .replace("N", &register.to_string());
+    }
+    let mut meetings = Meetings { random, text, labels: 0 };
+    for _ in 0..1 + meetings.random.below(2) {
+        meetings.rounds();
+    }
+    (3..8).for_each(|register| meetings.add(&format!("xor b32 $r2 $r2 $r{register}")));
+    meetings.add("st b32 g14[$r13] $r2\nexit st b32 g14[$r1] $r2\nMEET:");
+    meetings.access();
+    meetings.barrier();
+    meetings.access();
+    meetings.text + "ret\n"
+}
+
 /// Address of the memory of a [`compute`] launch. The parameter of a [`program`] has this address.
 pub const OUT: u32 = 0x1000;
 

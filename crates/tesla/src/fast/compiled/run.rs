@@ -202,6 +202,8 @@ impl Work<'_, '_, '_> {
         };
         let Some(warps) = &mut cursor.warps else { return };
         warps.passes -= switches;
+        // The current warp may have an entry from before the turns. The warp has since left this position.
+        waiting[current] = None;
         for warp in (0..warps.count()).filter(|warp| *warp != current) {
             let (node, active) = state.turn(warp);
             waiting[warp] = Some((node, active as u32));
