@@ -20,6 +20,7 @@ use reconverge_tesla as tesla;
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Fragment, Geometry, Launch, Setup, Varying, Vertex};
+use reconverge_tesla::spaces::Segment;
 use reconverge_tesla::table::TABLE;
 use reconverge_testkit::{r500 as r500_programs, r700 as r700_programs, tesla as tesla_programs, vertex};
 
@@ -410,6 +411,16 @@ fn blocks(bytes: &[u8]) -> Result<u64, String> {
     compute.memory = Memory::new(buffers).map_err(|error| error.to_string())?;
     // With some of these limits, the watchdog stops a block between two barriers.
     let watchdog = random.one_of(&[1 << 14, 1 << 14, 1 << 12, 1 << 11]) + u64::from(random.below(1 << 12));
+    if random.once_in(64) {
+        // With this many warps, code outside loops is also compiled.
+        compute.grid[0] = (512 + random.below(64)).div_ceil(warps);
+    }
+    if random.once_in(2) {
+        let last = tesla_programs::OUT + random.below(first);
+        let limit = random.one_of(&[u32::MAX, last]);
+        let segment = Segment::linear(random.one_of(&[4, 0x22, 0x40, 0x400]), limit);
+        compute.segments.0[0] = Some(Segment { lenient: random.once_in(2), ..segment });
+    }
     let options = Options {
         jobs: NonZeroUsize::new(usize::from(jobs & 3) + 1),
         race_check: mode & RACES != 0,

@@ -385,6 +385,7 @@ impl Meetings<'_> {
         let random = &mut *self.random;
         let [d, a, b] = [(); 3].map(|()| format!("$r{}", 2 + random.below(6)));
         let (guard, base, offset) = (predicate(random), 1 + random.below(4), 4 * random.below(9));
+        let segment = random.one_of(&["g14", "g14", "g0"]);
         let line = match random.below(25) {
             0..4 => format!("{guard}mov b32 {d} b32 s[$a{base}+{:#x}]", 0x40 + offset),
             4 => format!("{guard}add b32 {d} b32 s[$a{base}+{:#x}] {a}", 0x40 + offset),
@@ -394,12 +395,15 @@ impl Meetings<'_> {
             10 => format!("and b32 $r14 {a} $r15\nshl $a{base} $r14 0x2"),
             11 => format!("and b32 $r14 {a} $r15\nshl b32 $r14 $r14 0x2\nadd b32 $r13 $r1 $r14"),
             12 => format!("add b32 $r13 $r1 {}", random.one_of(&["$r0", "$r8", "$r9", "$r10"])),
-            13..15 => format!("{guard}ld b32 {d} g14[{}]", random.one_of(&["$r13", "$r1"])),
-            15 => format!("{guard}ld {} {d} g14[$r13]", random.one_of(&["u8", "s8", "u16", "s16"])),
-            16 => format!("{guard}ld b64 $r{}d g14[$r13]", 2 * (1 + random.below(3))),
-            17..19 => format!("{guard}st b32 g14[{}] {a}", random.one_of(&["$r13", "$r1"])),
-            19 => format!("{guard}red {} g14[$r13] {a}", random.one_of(&["add u32", "max s32", "xor b32"])),
-            20 => format!("{guard}ld add u32 {d} g14[$r13] {a}"),
+            13..15 => format!("{guard}ld b32 {d} {segment}[{}]", random.one_of(&["$r13", "$r1"])),
+            15 => format!("{guard}ld {} {d} {segment}[$r13]", random.one_of(&["u8", "s8", "u16", "s16"])),
+            16 => format!("{guard}ld b64 $r{}d {segment}[$r13]", 2 * (1 + random.below(3))),
+            17..19 => format!("{guard}st b32 {segment}[{}] {a}", random.one_of(&["$r13", "$r1"])),
+            19 => format!(
+                "{guard}red {} {segment}[$r13] {a}",
+                random.one_of(&["add u32", "max s32", "xor b32"])
+            ),
+            20 => format!("{guard}ld add u32 {d} {segment}[$r13] {a}"),
             21 => {
                 format!("{guard}{} f32 {d} {a}", random.one_of(&["rcp", "rsqrt", "lg2", "sin", "cos", "ex2"]))
             }
