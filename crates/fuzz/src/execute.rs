@@ -409,8 +409,7 @@ fn blocks(bytes: &[u8]) -> Result<u64, String> {
     };
     let buffers = vec![buffer(tesla_programs::OUT, first), buffer(tesla_programs::OUT + first, 0x804)];
     compute.memory = Memory::new(buffers).map_err(|error| error.to_string())?;
-    // With some of these limits, the watchdog stops a block between two barriers.
-    let watchdog = random.one_of(&[1 << 14, 1 << 14, 1 << 12, 1 << 11]) + u64::from(random.below(1 << 12));
+    let watchdog = random.one_of(&[1 << 14, 1 << 15]) + u64::from(random.below(1 << 12));
     if random.once_in(64) {
         // With this many warps, code outside loops is also compiled.
         compute.grid[0] = (512 + random.below(64)).div_ceil(warps);
@@ -421,11 +420,19 @@ fn blocks(bytes: &[u8]) -> Result<u64, String> {
         let segment = Segment::linear(random.one_of(&[4, 0x22, 0x40, 0x400]), limit);
         compute.segments.0[0] = Some(Segment { lenient: random.once_in(2), ..segment });
     }
-    let options = Options {
+    let mut options = Options {
         jobs: NonZeroUsize::new(usize::from(jobs & 3) + 1),
         race_check: mode & RACES != 0,
         ..options(mode, level, watchdog)
     };
     let launch = Launch::Compute(compute);
-    runs(&options, |options| tesla::run::run(&program, launch.clone(), options))
+    let run = |options: &Options| tesla::run::run(&program, launch.clone(), options);
+    if random.once_in(2)
+        && let Ok(outcome) = run(&options)
+    {
+        // The watchdog stops a block between two barriers.
+        let most = (outcome.statistics.instructions / launch.blocks().max(1) as u64).max(1);
+        options.watchdog = most - u64::from(random.below((most / 2 + 1) as u32));
+    }
+    runs(&options, run)
 }

@@ -438,6 +438,15 @@ impl Meetings<'_> {
                         self.add(&format!("{guard} bra {stays}\nexit nop\n{stays}:\nnop"));
                     }
                 }
+                19 if self.random.once_in(4) => {
+                    // Long code between barriers uses up the slice of a warp.
+                    let (count, again) = (self.random.below(0x180), self.label());
+                    self.add(&format!("mov b32 $r14 {count:#x}\nor b32 $r14 $r14 $r11\n{again}:"));
+                    if self.random.once_in(2) {
+                        self.add("xor b32 $r14 $r14 $r11\nxor b32 $r14 $r14 $r11");
+                    }
+                    self.add(&format!("sub b32 $c1 $r14 $r14 $r11\n(lg $c1) bra {again}"));
+                }
                 20 | 21 if depth > 0 => {
                     // The code may contain a barrier. The lanes that skip the code wait at the join.
                     let (guard, join) = (self.condition(), self.label());
@@ -467,7 +476,8 @@ impl Meetings<'_> {
 
     /// Adds a loop. The number of iterations is a constant, or differs between warps, lanes or blocks.
     fn rounds(&mut self) {
-        let count = 1 + self.random.below(9);
+        let most = self.random.one_of(&[9, 9, 9, 40]);
+        let count = 1 + self.random.below(most);
         self.add(&format!("mov b32 $r12 {count:#x}"));
         match self.random.below(8) {
             0 => self.add("add b32 $r12 $r12 $r8"),
