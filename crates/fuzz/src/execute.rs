@@ -407,8 +407,7 @@ fn blocks(bytes: &[u8]) -> Result<u64, String> {
     let mut buffer = |address, size: u32| {
         Buffer::new(address, (0..size).map(|_| random.next() as u8).collect::<Vec<u8>>())
     };
-    let buffers = vec![buffer(tesla_programs::OUT, first), buffer(tesla_programs::OUT + first, 0x804)];
-    compute.memory = Memory::new(buffers).map_err(|error| error.to_string())?;
+    let mut buffers = vec![buffer(tesla_programs::OUT, first), buffer(tesla_programs::OUT + first, 0x804)];
     let watchdog = random.one_of(&[1 << 14, 1 << 15]) + u64::from(random.below(1 << 12));
     if random.once_in(64) {
         // With this many warps, code outside loops is also compiled.
@@ -420,6 +419,12 @@ fn blocks(bytes: &[u8]) -> Result<u64, String> {
         let segment = Segment::linear(random.one_of(&[4, 0x22, 0x40, 0x400]), limit);
         compute.segments.0[0] = Some(Segment { lenient: random.once_in(2), ..segment });
     }
+    if random.once_in(4) {
+        let size = random.one_of(&[0x801, 0x803, 0x3f6, 0x81]);
+        buffers[1] = Buffer::new(tesla_programs::OUT + first, buffers[1].bytes[..size].to_vec());
+        compute.barriers = Some(1 + random.below(3));
+    }
+    compute.memory = Memory::new(buffers).map_err(|error| error.to_string())?;
     let mut options = Options {
         jobs: NonZeroUsize::new(usize::from(jobs & 3) + 1),
         race_check: mode & RACES != 0,
