@@ -183,14 +183,6 @@ pub struct Local<'a> {
 }
 
 impl Local<'_> {
-    /// Returns `count` bytes of the lane's l[] from `address` on. Returns `None` if the bytes extend past the end of
-    /// l[].
-    #[inline]
-    pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
-        let place = local_place(self.each, lane, address, count)?;
-        self.private.bytes_mut(self.each, address, (address + count).saturating_sub(1)).get_mut(place)
-    }
-
     /// Returns the number of bytes of each lane.
     #[inline]
     pub fn each(&self) -> u32 {

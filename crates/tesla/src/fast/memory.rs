@@ -10,10 +10,10 @@
 //! fails at a lane, the reference interpreter starts at the first lane and stores the bytes of the earlier lanes again.
 //! An atomic operation or a lock begins only after the address of every lane is known.
 
+use reconverge_simt::Mode;
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::wide::Wide;
-use reconverge_simt::{Lane, Mode};
 
 use super::bodies::members;
 use super::lanes::Lanes;
@@ -26,7 +26,6 @@ use crate::inst::{Chip, Space};
 use crate::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
 use crate::lane::interpolate::Position;
 use crate::reference::truth;
-use crate::state::Local;
 
 type Row = [u32; WARP];
 
@@ -35,15 +34,14 @@ type RowsOfValue = [Row; 4];
 
 /// A transfer for the lanes of a set. The transfer is a task that returns `false` if some lane cannot execute the
 /// transfer.
-pub(super) struct Move<'a, 'w, 'l, G> {
+pub(super) struct Move<'a, 'w, G> {
     pub(super) context: &'a Context,
     pub(super) lanes: &'a mut Lanes<'w>,
-    pub(super) local: &'a mut Local<'l>,
     pub(super) global: &'a mut G,
     pub(super) transfer: &'a Transfer,
 }
 
-impl<G: Store> Task for Move<'_, '_, '_, G> {
+impl<G: Store> Task for Move<'_, '_, G> {
     type Output = bool;
 
     #[inline(always)]
@@ -86,7 +84,7 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
     }
 }
 
-impl<G: Store> Move<'_, '_, '_, G> {
+impl<G: Store> Move<'_, '_, G> {
     /// Writes the loaded values to their rows.
     #[inline(always)]
     fn write<W: Wide, const N: usize>(&mut self, wide: W, places: [Place; N], values: [Row; N]) {
@@ -177,13 +175,13 @@ impl<G: Store> Move<'_, '_, '_, G> {
     #[cold]
     #[inline(never)]
     fn each(&mut self, warp: &Warp) -> Option<RowsOfValue> {
-        let Move { context, lanes, local, global, transfer } = self;
+        let Move { context, lanes, global, transfer } = self;
         let mut values = [[0; WARP]; 4];
         match transfer.kind {
             Kind::Load { position } => {
-                load_each(context, lanes, local, *global, (transfer, position), warp, &mut values)?;
+                load_each(context, lanes, *global, (transfer, position), warp, &mut values)?;
             }
-            Kind::Store { shift } => store_each(context, lanes, local, *global, transfer, shift, warp)?,
+            Kind::Store { shift } => store_each(context, lanes, *global, transfer, shift, warp)?,
             Kind::Atomic { atomic, signed } => {
                 values[0] = atomic_each(context, lanes, *global, transfer, (atomic, signed), warp)?;
             }
@@ -287,7 +285,6 @@ fn each_word(bytes: &mut [u8], offsets: &Row, bits: u32, new: impl Fn(usize, u32
 fn load_each<G: Store>(
     context: &Context,
     lanes: &Lanes<'_>,
-    local: &mut Local<'_>,
     global: &mut G,
     (transfer, position): (&Transfer, Position),
     Warp { addresses, bits, .. }: &Warp,
@@ -301,23 +298,10 @@ fn load_each<G: Store>(
                 put(values, lane, extended(raw, access));
             }
         }
-        Space::Shared => {
-            for lane in members(*bits) {
-                put(values, lane, extended(lanes.shared.read(addresses[lane], bytes)?.into(), access));
-            }
-        }
         Space::Const(bank) => {
             for lane in members(*bits) {
                 let word = context.setup.constants.read(bank, addresses[lane], bytes);
                 put(values, lane, extended(word.into(), access));
-            }
-        }
-        Space::Local => {
-            for lane in members(*bits) {
-                let found = local.at(Lane(lane as u8), addresses[lane], bytes)?;
-                let mut raw = [0; 16];
-                raw[..bytes as usize].copy_from_slice(found);
-                put(values, lane, extended(u128::from_le_bytes(raw), access));
             }
         }
         Space::Attribute | Space::Varying => {
@@ -329,7 +313,8 @@ fn load_each<G: Store>(
                 };
             }
         }
-        Space::Primitive | Space::Output => return None,
+        // If a load from s[] or l[] has no fast path, the bytes of some lane do not exist.
+        Space::Shared | Space::Local | Space::Primitive | Space::Output => return None,
     }
     Some(())
 }
@@ -344,8 +329,7 @@ fn put(values: &mut RowsOfValue, lane: usize, value: u128) {
 /// Stores lane by lane.
 fn store_each<G: Store>(
     context: &Context,
-    lanes: &mut Lanes<'_>,
-    local: &mut Local<'_>,
+    lanes: &Lanes<'_>,
     global: &mut G,
     transfer: &Transfer,
     shift: u8,
@@ -358,26 +342,10 @@ fn store_each<G: Store>(
         let words = [3, 2, 1, 0].map(|word: usize| values[word][lane]);
         words.into_iter().fold(0, |value, word| value << 32 | u128::from(word)) >> shift
     };
-    match transfer.mem.space {
-        Space::Global(segment) => {
-            for lane in members(*bits) {
-                context.store_global(global, segment, addresses[lane], bytes, value(lane))?;
-            }
-        }
-        Space::Shared => {
-            for lane in members(*bits) {
-                lanes.shared.write(addresses[lane], bytes, value(lane) as u32)?;
-            }
-        }
-        Space::Local => {
-            for lane in members(*bits) {
-                let place = local.at(Lane(lane as u8), addresses[lane], bytes)?;
-                place.copy_from_slice(&value(lane).to_le_bytes()[..bytes as usize]);
-            }
-        }
-        Space::Const(_) | Space::Attribute | Space::Primitive | Space::Varying | Space::Output => {
-            return None;
-        }
+    // If a store to s[] or l[] has no fast path, the bytes of some lane do not exist.
+    let Space::Global(segment) = transfer.mem.space else { return None };
+    for lane in members(*bits) {
+        context.store_global(global, segment, addresses[lane], bytes, value(lane))?;
     }
     Some(())
 }

@@ -260,8 +260,8 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     }
 
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool {
-        let Memory { wide, context, local, global } = self;
-        wide.eight().call(Move { context, lanes, local, global: &mut **global, transfer })
+        let Memory { wide, context, global, .. } = self;
+        wide.eight().call(Move { context, lanes, global: &mut **global, transfer })
     }
 }
 
