@@ -413,6 +413,9 @@ impl Strip {
             (Two::And | Two::Or, _) if a == b => return a,
             (Two::Xor | Two::AndNot, _) if a == b => return self.constant(0),
             (Two::Equal, _) if a == b => return self.constant(u32::MAX),
+            (Two::Mul, (_, Some(factor))) if factor.is_power_of_two() => {
+                return self.one(One::Shl(factor.trailing_zeros() as u8), a);
+            }
             (Two::And, (_, Some(bits))) if bits >> self.low_zeros(a, DEPTH).min(31) == 0 => {
                 return self.constant(0);
             }

@@ -6,7 +6,8 @@
 
 use std::ops::RangeInclusive;
 
-use reconverge_jit::{Inside, One, Path, Row, Rows, Strip, Two, Value, predicate};
+use reconverge_jit::{Inside, Path, Row, Rows, Strip, Two, Value, predicate};
+use reconverge_simt::word::Word;
 
 use super::{ACTIVE_ROW, PLACES_ROW};
 use crate::fast::kernels::{self, Emitter};
@@ -77,9 +78,8 @@ impl<'a> Way<'a> {
 
     fn modified(&mut self, value: Value, keep: u32, flip: u32) -> Value {
         let raw = self.rows.is_raw(value);
-        let keep = self.rows.word(keep);
+        let (keep, flip) = (self.rows.word(keep), self.rows.word(flip));
         let value = self.rows.two(Two::And, value, keep);
-        let flip = self.rows.word(flip);
         let value = self.rows.two(Two::Xor, value, flip);
         if raw { self.rows.raw(value) } else { value }
     }
@@ -239,24 +239,15 @@ impl<'a> Way<'a> {
     /// Returns the buffer elements with the indices `index`.
     fn elements<'v>(&mut self, vertex: &'v Vertex, site: u32, index: Value) -> Elements<'v> {
         let (stride, offset) = (vertex.stride as u32, vertex.offset as u32);
-        let (base, offset_of) = (self.rows.word(vertex.base), self.rows.word(offset));
-        let number = self.rows.two(Two::Add, index, base);
         let most = (u32::MAX - offset - (vertex.conversion.layout.bytes - 1)) / stride;
-        let last = self.rows.word(most);
-        let mut lanes = self.rows.mask();
-        if most < u32::MAX {
-            let least = self.rows.two(Two::MinUnsigned, number, last);
-            let fits = self.rows.two(Two::Equal, least, number);
-            lanes = self.rows.two(Two::And, fits, lanes);
-        }
-        let at = match stride.is_power_of_two() {
-            true => self.rows.one(One::Shl(stride.trailing_zeros() as u8), number),
-            false => {
-                let stride = self.rows.word(stride);
-                self.rows.two(Two::Mul, number, stride)
-            }
-        };
-        let at = self.rows.two(Two::Add, at, offset_of);
+        let mask = self.rows.mask();
+        let (at, lanes) = self.rows.emit([index, mask], |[index, mask]| {
+            let number = index.plus(index.same(vertex.base));
+            let at = number.times(number.same(stride)).plus(number.same(offset));
+            let fits =
+                if most < u32::MAX { number.same(most).at_least_unsigned(number) & mask } else { mask };
+            (at.value(), fits.value())
+        });
         Elements { vertex, site, at, lanes }
     }
 
@@ -271,8 +262,7 @@ impl<'a> Way<'a> {
             // component has its fill value.
             0 => (self.rows.word(layout.fill(component, numbers)), self.inside(elements, elements.at, 1)),
             32 if is_word => {
-                let place = self.rows.word(first / 8);
-                let place = self.rows.two(Two::Add, elements.at, place);
+                let place = self.after(elements.at, first / 8);
                 let [word, inside] = self.rows.strip.site_load(elements.site, place, elements.lanes);
                 if elements.vertex.outside == 0 {
                     return Some(word);
@@ -281,8 +271,7 @@ impl<'a> Way<'a> {
             }
             width if float || width > 16 => return None,
             width => {
-                let place = self.rows.word(first / 32 * 4);
-                let place = self.rows.two(Two::Add, elements.at, place);
+                let place = self.after(elements.at, first / 32 * 4);
                 let (first, width) = (first as u8 % 32, width);
                 let word = self.bytes(elements, place);
                 let value = self.number(word, first, width, numbers);
@@ -304,14 +293,18 @@ impl<'a> Way<'a> {
         })
     }
 
+    /// Returns the offsets that are `distance` bytes after the offsets `place`.
+    fn after(&mut self, place: Value, distance: u32) -> Value {
+        self.rows.emit([place], |[place]| place.plus(place.same(distance)).value())
+    }
+
     /// Returns the lanes for which the buffer contains `bytes` bytes at the offset `place`. `bytes` is at most four.
     fn inside(&mut self, elements: &Elements<'_>, place: Value, bytes: u8) -> Value {
-        let (last, more) =
-            (self.rows.strip.last_of_site(elements.site), self.rows.word(4 - u32::from(bytes.min(4))));
-        let last = self.rows.two(Two::Add, last, more);
-        let least = self.rows.two(Two::MinUnsigned, place, last);
-        let inside = self.rows.two(Two::Equal, least, place);
-        self.rows.two(Two::And, inside, elements.lanes)
+        let last = self.rows.strip.last_of_site(elements.site);
+        self.rows.emit([place, last, elements.lanes], |[place, last, lanes]| {
+            let last = last.plus(last.same(4 - u32::from(bytes.min(4))));
+            (last.at_least_unsigned(place) & lanes).value()
+        })
     }
 
     /// Returns the four bytes at the offset `place` as a word. Bytes that are not in the buffer are zeros.
@@ -319,43 +312,41 @@ impl<'a> Way<'a> {
         let last = self.rows.strip.last_of_site(elements.site);
         let whole = self.rows.two(Two::MinUnsigned, place, last);
         let [word, _] = self.rows.strip.site_load(elements.site, whole, elements.lanes);
-        let beyond = self.rows.two(Two::Sub, place, whole);
-        // The shift removes the bytes outside the buffer from the word. If all four bytes are outside, the shift
-        // removes all 32 bits.
-        let four = self.rows.word(4);
-        let beyond = self.rows.two(Two::MinUnsigned, beyond, four);
-        let bits = self.rows.one(One::Shl(3), beyond);
-        self.rows.two(Two::Shr, word, bits)
+        self.rows.emit([word, place, whole], |[word, place, whole]| {
+            // The shift removes the bytes outside the buffer from the word. If all four bytes are outside, the shift
+            // removes all 32 bits.
+            let beyond = place.minus(whole).min_unsigned(place.same(4));
+            word.right(beyond.left(beyond.same(3))).value()
+        })
     }
 
     /// Converts up to 16 bits of a word to a number. [`crate::format::convert`] returns the same number. `convert`
     /// divides doubles, and this function divides floats. Both quotients round to the same float.
     fn number(&mut self, word: Value, first: u8, width: u8, numbers: Number) -> Value {
         let codes = u32::MAX >> (32 - width);
-        let bits = match numbers {
-            Number::UnsignedInt | Number::UnsignedNorm | Number::UnsignedScaled => {
-                let (low, mask) = (self.rows.one(One::Shr(first), word), self.rows.word(codes));
-                self.rows.two(Two::And, low, mask)
-            }
-            Number::SignedInt | Number::SignedNorm { .. } | Number::SignedScaled => {
-                let high = self.rows.one(One::Shl(32 - first - width), word);
-                self.rows.one(One::Sar(32 - width), high)
-            }
-        };
-        let (dividend, divisor) = match numbers {
-            Number::UnsignedInt | Number::SignedInt => return bits,
-            Number::UnsignedScaled | Number::SignedScaled => return self.rows.one(One::Float, bits),
-            Number::UnsignedNorm => (bits, codes),
-            Number::SignedNorm { no_zero: false } => (bits, (codes >> 1).max(1)),
-            Number::SignedNorm { no_zero: true } => {
-                let (twice, one) = (self.rows.one(One::Shl(1), bits), self.rows.word(1));
-                (self.rows.two(Two::Add, twice, one), codes)
-            }
-        };
-        let dividend = self.rows.one(One::Float, dividend);
-        let divisor = self.rows.word((divisor as f32).to_bits());
+        let (dividend, divisor) = self.rows.emit([word], |[word]| {
+            let shifted = |bits: u8| word.same(bits.into());
+            let bits = match numbers {
+                Number::UnsignedInt | Number::UnsignedNorm | Number::UnsignedScaled => {
+                    word.right(shifted(first)) & word.same(codes)
+                }
+                Number::SignedInt | Number::SignedNorm { .. } | Number::SignedScaled => {
+                    word.left(shifted(32 - first - width)).right_signed(shifted(32 - width))
+                }
+            };
+            let (dividend, divisor) = match numbers {
+                Number::UnsignedInt | Number::SignedInt => return (bits.value(), None),
+                Number::UnsignedScaled | Number::SignedScaled => (bits, None),
+                Number::UnsignedNorm => (bits, Some(codes)),
+                Number::SignedNorm { no_zero: false } => (bits, Some((codes >> 1).max(1))),
+                Number::SignedNorm { no_zero: true } => (bits.plus(bits).plus(bits.same(1)), Some(codes)),
+            };
+            (dividend.to_float().value(), divisor)
+        });
+        let Some(divisor) = divisor else { return dividend };
+        let (divisor, least) =
+            (self.rows.word((divisor as f32).to_bits()), self.rows.word((-1.0_f32).to_bits()));
         let quotient = self.rows.two(Two::FDiv, dividend, divisor);
-        let least = self.rows.word((-1.0_f32).to_bits());
         self.rows.two(Two::FMax, quotient, least)
     }
 
@@ -388,11 +379,12 @@ impl<'a> Way<'a> {
     /// Returns the access to component `chan` of the registers with the numbers `register`. The access is out of bounds
     /// for lanes whose register does not exist.
     fn reach(&mut self, register: Value, chan: u32) -> Option<Inside> {
-        let limit = self.rows.word(self.lowered.tables.indexed);
-        let least = self.rows.two(Two::MinUnsigned, register, limit);
-        let first = self.rows.one(One::Shl(REGISTER.trailing_zeros() as u8), least);
-        let places = self.rows.read(PLACES_ROW);
-        let (base, mask) = (self.rows.two(Two::Add, first, places), self.rows.mask());
+        let (places, mask, limit) =
+            (self.rows.read(PLACES_ROW), self.rows.mask(), self.lowered.tables.indexed);
+        let base = self.rows.emit([register, places], |[register, places]| {
+            let least = register.min_unsigned(register.same(limit));
+            least.times(least.same(REGISTER)).plus(places).value()
+        });
         self.rows.strip.inside(base, (chan * ROW) as i32, mask)
     }
 
@@ -430,10 +422,9 @@ impl<'a> Way<'a> {
         let positive = self.rows.two(Two::FMax, value, zero);
         let mut clamped = self.rows.two(Two::FMin, positive, one);
         if chosen {
-            let normal = self.rows.word(0x0080_0000);
-            let (above, below) =
-                (self.rows.two(Two::Greater, value, zero), self.rows.two(Two::Greater, normal, value));
-            let denormal = self.rows.two(Two::And, above, below);
+            let denormal = self.rows.emit([value], |[value]| {
+                (value.greater(value.same(0)) & value.same(0x0080_0000).greater(value)).value()
+            });
             clamped = self.rows.strip.select(denormal, clamped, value);
         }
         if operation.dx10_clamp {

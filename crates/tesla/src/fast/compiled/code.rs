@@ -290,16 +290,11 @@ impl<'a> Way<'a> {
         let sources = [0, 1, 2].map(|number| self.source(operation, number, takes_floats(op)));
         let (mut result, flags) = self.result(op, sources, operation.c, mask)?;
         if dst_narrow {
-            result = self.rows.settle(result);
             let old = self.place(dst);
-            let old = self.rows.settle(old);
-            let (kept, low) = (self.rows.word(!(0xffff << dst_shift)), self.rows.word(0xffff));
-            let kept = self.rows.two(Two::And, old, kept);
-            let new = match dst_shift {
-                0 => self.rows.two(Two::And, result, low),
-                shift => self.rows.one(One::Shl(shift), result),
-            };
-            result = self.rows.two(Two::Or, kept, new);
+            result = self.rows.emit([old, result], |[old, new]| {
+                let kept = old & old.same(!(0xffff << dst_shift));
+                (kept | new.extended(16, false).left(new.same(dst_shift.into()))).value()
+            });
         }
         self.write(dst, set, result);
         if writes_flags {
@@ -380,30 +375,23 @@ impl<'a> Way<'a> {
             let inside = self.rows.strip.inside_site(site, base, mem.offset, mask);
             return self.move_words(transfer, place, set, inside);
         }
-        let offset = self.rows.word(mem.offset as u32);
-        let address = self.rows.two(Two::Add, base, offset);
         let size = mem.access.bytes();
-        let load = |way: &mut Self, address: Value, distance: u32| {
-            let inside = way.rows.strip.inside_site(site, address, distance as i32, mask);
-            way.rows.strip.window_load(inside)
-        };
         // If an address is not a multiple of the access size, the access ignores the low bits of the address. (13.18)
+        let (first, bits) = self.rows.emit([base], |[base]| {
+            let address = base.plus(base.same(mem.offset as u32));
+            let bits = (address & address.same(4_u32.wrapping_sub(size))).left(address.same(3));
+            ((address & address.same(!(size.max(4) - 1))).value(), bits.value())
+        });
+        let load = |distance: u32| {
+            let inside = self.rows.strip.inside_site(site, first, distance as i32, mask);
+            self.rows.strip.window_load(inside)
+        };
+        let mut words: Vec<Value> = (0..size).step_by(4).map(load).collect();
         if size < 4 {
-            let (all, low) = (self.rows.word(!3), self.rows.word(4 - size));
-            let (first, low) = (self.rows.two(Two::And, address, all), self.rows.two(Two::And, address, low));
-            let word = load(self, first, 0);
-            let bits = self.rows.one(One::Shl(3), low);
-            let part = self.rows.two(Two::Shr, word, bits);
-            let signed = matches!(mem.access, Access::S8 | Access::S16);
-            let part = self.extended(part, 8 * size, signed);
-            self.write(place, set, part);
-        } else {
-            let all = self.rows.word(!(size - 1));
-            let first = self.rows.two(Two::And, address, all);
-            let words: Vec<Value> =
-                (0..size).step_by(4).map(|distance| load(self, first, distance)).collect();
-            words.into_iter().zip(transfer.rows).for_each(|(word, place)| self.write(place, set, word));
+            let part = self.rows.two(Two::Shr, words[0], bits);
+            words[0] = self.extended(part, 8 * size, matches!(mem.access, Access::S8 | Access::S16));
         }
+        words.into_iter().zip(transfer.rows).for_each(|(word, place)| self.write(place, set, word));
         Some(())
     }
 
