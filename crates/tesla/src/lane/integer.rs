@@ -200,7 +200,7 @@ pub fn shl<W: Word>(width: Width, a: W, count: W) -> Flagged<W> {
     // For counts from 1 to width - 1, the carry is the last bit that is shifted out, which is bit width - count. This
     // shift moves it to the sign bit. Only a shift by the whole width would move bit 0 to the sign bit. For other
     // counts, the carry is 0.
-    let carry = (x & x.same(!1)).left(count.plus(x.same(31 - width.bits())));
+    let carry = (x & x.same(!1)).left(count.plus(x.same(31_u32.wrapping_sub(width.bits()))));
     shifted(width, x, result, count, carry)
 }
 
