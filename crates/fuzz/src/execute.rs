@@ -408,10 +408,11 @@ fn blocks(bytes: &[u8]) -> Result<u64, String> {
         Buffer::new(address, (0..size).map(|_| random.next() as u8).collect::<Vec<u8>>())
     };
     let mut buffers = vec![buffer(tesla_programs::OUT, first), buffer(tesla_programs::OUT + first, 0x804)];
-    let watchdog = random.one_of(&[1 << 14, 1 << 15]) + u64::from(random.below(1 << 12));
+    let mut watchdog = random.one_of(&[1 << 14, 1 << 15]) + u64::from(random.below(1 << 12));
     if random.once_in(64) {
-        // With this many warps, code outside loops is also compiled.
+        // With this many warps, code outside loops is also compiled. A lower limit bounds the time of the case.
         compute.grid[0] = (512 + random.below(64)).div_ceil(warps);
+        watchdog = u64::from(512 * warps);
     }
     if random.once_in(2) {
         let last = tesla_programs::OUT + random.below(first);
