@@ -188,10 +188,10 @@ fn a_fetch_without_a_component_of_its_register_asks_for_al_on_every_engine() {
     }
 }
 
-/// The last instruction of a conditional is the last instruction of a program. The program traps after this
-/// instruction, even if the fetch program would follow in the list of all instructions.
+/// The last instruction of a conditional or of a loop is the last instruction of a program. The program traps after
+/// this instruction, even if the fetch program would follow in the list of all instructions.
 #[test]
-fn a_program_that_ends_with_a_conditional_traps_on_every_engine() {
+fn a_program_without_an_end_traps_on_every_engine() {
     let push = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETGT_INT _.x, (20).x, R0.x UPDATE_EXEC_MASK\n";
     let (add, more) = (" 1 x: ADD_INT R1.x, R0.x, R0.x\n", " 2 x: ADD_INT R1.x, R0.x, R1.x\n");
     let words = |source: &str| assemble(source, Chip::RV770).expect("it assembles").words;
@@ -201,14 +201,21 @@ fn a_program_that_ends_with_a_conditional_traps_on_every_engine() {
         format!(
             "JUMP: ADDR(@else)\nALU:\n{add}@else:\nELSE: ADDR(@out) POP_CNT(1)\nALU_POP_AFTER:\n{more}@out:\n"
         ),
+        String::from(
+            "JUMP: ADDR(@out)\n@out:\nPOP: POP_CNT(1)\nLOOP_START_DX10: ADDR(@end)\n@body:\nALU_BREAK:\n \
+             3 x: PRED_SETGT_INT _.x, 0, R0.x UPDATE_EXEC_MASK\nLOOP_END: ADDR(@body)\n@end:\n"
+        ),
     ] {
         let mut main = words(&format!("{push}{end}NOP: END_OF_PROGRAM\n"));
         // No instruction has this number.
         *main.iter_mut().find(|word| **word == words("NOP: END_OF_PROGRAM\n")[1]).expect("a NOP") =
             0x0f80_0000;
-        let fetch = words("ALU:\n 0 x: ADD_INT R1.x, R0.x, R1.x\nRETURN:\n");
-        let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 64);
-        launch.inputs.push(Input { gpr: 0, values: (0..64).map(|lane| [lane, 0, 0, 0]).collect() });
+        // Compiling a clause of this length saves time.
+        let groups: String = (0..8).map(|group| format!(" {group} x: ADD_INT R1.x, R0.x, R1.x\n")).collect();
+        let fetch = words(&format!("ALU:\n{groups}RETURN:\n"));
+        // In a launch of many wavefronts, code outside loops is compiled too.
+        let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 1 << 15);
+        launch.inputs.push(Input { gpr: 0, values: (0..1 << 15).map(|lane| [lane % 64, 0, 0, 0]).collect() });
         for fetch in [None, Some(FetchProgram { words: fetch.into(), start: 0 })] {
             launch.environment_mut().fetch_program = fetch;
             for options in [Options::default(), LENIENT] {

@@ -135,13 +135,16 @@ impl<'a> Runner<'a> {
         let mut limit = stop.saturating_sub(wave.statistics.instructions);
         while !wave.flow.done() {
             let pc = wave.flow.pc() as usize;
+            // The number of an instruction after the end of the program may be a number of the fetch program.
+            let mut node = nodes.get(pc);
             if !O::ENABLED
+                && node.is_some()
                 && let Some(left) = limit.checked_sub(issued.instructions)
-                && let Some(node) = node_at((first + pc) as u32, left, &wave.flow)
+                && let Some(start) = node_at((first + pc) as u32, left, &wave.flow)
             {
-                return Ok(Some(node));
+                return Ok(Some(start));
             }
-            let mut node = nodes.get(pc).filter(|node| issued.instructions + u64::from(node.most) <= limit);
+            node = node.filter(|node| issued.instructions + u64::from(node.most) <= limit);
             if let Some(Node { work: work @ (Work::Export(_) | Work::Memory(_)), end, .. }) = node {
                 if self.exports(wide, wave, issued, (work, first + pc), *end, observer) {
                     continue;
