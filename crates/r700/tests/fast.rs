@@ -203,7 +203,7 @@ fn a_program_without_an_end_traps_on_every_engine() {
         ),
         String::from(
             "JUMP: ADDR(@out)\n@out:\nPOP: POP_CNT(1)\nLOOP_START_DX10: ADDR(@end)\n@body:\nALU_BREAK:\n \
-             3 x: PRED_SETGT_INT _.x, 0, R0.x UPDATE_EXEC_MASK\nLOOP_END: ADDR(@body)\n@end:\n"
+             3 x: PRED_SETGT_INT _.x, 0, R0.x UPDATE_EXEC_MASK\nLOOP_END: ADDR(@body)\n@end:\n",
         ),
     ] {
         let mut main = words(&format!("{push}{end}NOP: END_OF_PROGRAM\n"));
