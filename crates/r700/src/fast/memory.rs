@@ -387,12 +387,20 @@ fn fetch_rows(
     }
     let bytes = &buffer.bytes[offset..];
     let mut words = [[0; LANES]; 4];
+    let first = elements[0];
+    let in_row = (0..LANES).fold(0, |other, lane| other | (elements[lane] ^ first.wrapping_add(lane as u32)));
     // A draw with few vertices has few lanes, so the loop omits the lanes after the highest fetching lane.
     let elements = &elements[..LANES - lanes.leading_zeros() as usize];
     match size {
         1 => gather::<1>(bytes, elements, stride, &mut words),
         2 => gather::<2>(bytes, elements, stride, &mut words),
         3 => gather::<3>(bytes, elements, stride, &mut words),
+        4 if stride == 4 && in_row == 0 => {
+            let run = &bytes[first as usize * 4..][..4 * LANES];
+            for (word, bytes) in words[0].iter_mut().zip(run.as_chunks().0) {
+                *word = u32::from_le_bytes(*bytes);
+            }
+        }
         4 => gather::<4>(bytes, elements, stride, &mut words),
         6 => gather::<6>(bytes, elements, stride, &mut words),
         8 => gather::<8>(bytes, elements, stride, &mut words),
