@@ -528,3 +528,19 @@ fn a_barrier_of_a_graphics_program_is_that_of_its_warp_alone() {
     let outcome = run(Launch::Fragment(fragment), &program, &Options::default()).unwrap();
     assert_eq!(outcome.statistics.instructions, 8);
 }
+
+/// Every lane adds to the value of the last lane of its quad. The last quad of the launch has one vertex, so its other
+/// lanes do not run, and their registers are zeros.
+#[test]
+fn a_vertex_reads_zeros_from_the_missing_lanes_of_its_quad() {
+    let text = "mov b32 $r1 0x3f800000\nquadop f32 add add add add $r0 l3 $r1 $r1\nexit nop";
+    let words = assemble(text, CHIP, Stage::Vertex).unwrap_or_else(|e| panic!("{e:?}")).words();
+    let program = Program { words, ..Program::default() };
+    for lanes in [5, 37] {
+        let vertex = Vertex { setup: Setup::new(CHIP).into(), lanes, inputs: Default::default() };
+        let outcome = run(Launch::Vertex(vertex), &program, &Options::default()).unwrap();
+        let sums = &outcome.lanes.registers[0];
+        assert_eq!(sums[lanes - 1], 1f32.to_bits());
+        assert!(sums[..lanes - 1].iter().all(|sum| *sum == 2f32.to_bits()));
+    }
+}

@@ -27,7 +27,7 @@ use crate::context::{Common, Context};
 use crate::flow::WARP;
 use crate::grid::{Grid, Totals};
 use crate::inputs::Positions;
-use crate::inst::{Inst, Op, Operand, Space, Stage};
+use crate::inst::{Group, Inst, Op, Operand, Space, Stage};
 use crate::lane::interpolate::{Interpolant, Position};
 use crate::launch::{Fragment, Launch, Varying};
 use crate::results::room_for_outputs;
@@ -127,6 +127,15 @@ impl Straight {
                 break;
             }
             number = block.fall;
+        }
+        // The last warp of a vertex launch may have a part of a quad. The registers of the missing lanes are zeros, but in
+        // a straight-line program, these lanes may have other values.
+        let reads_quad = |inst: &Inst| match &inst.op {
+            Op::Group(Group::Tex(tex)) => tex.deriv,
+            op => matches!(op, Op::Group(Group::Quadop { .. })),
+        };
+        if context.stage == Stage::Vertex && found.iter().any(|(_, inst, ..)| reads_quad(inst)) {
+            return None;
         }
         let (mut known, mut writes_flags, mut outputs) = (RegisterHistory::default(), false, 0);
         for (_, inst, ..) in found.iter().filter(|(.., operations, _)| !operations.is_empty()) {

@@ -329,6 +329,11 @@ impl<'a> Tracer<'a> {
         if (no != yes || step.reads_alu_result()) && !known {
             return None;
         }
+        // If flow control traps, the group must hold the ALU result. Compiled code passes the ALU result to flow control
+        // only as different votes of the lanes.
+        if no == yes && self.judges(block.start..block.end) {
+            return None;
+        }
         if step.repeats().is_some() {
             return Some(Flow::End(Next::Again(to_block(block.jump)), None));
         }
