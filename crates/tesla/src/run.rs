@@ -29,8 +29,7 @@ use crate::block::{Block, Executor};
 use crate::code::Code;
 use crate::context::Context;
 use crate::driver_fixes;
-use crate::fast::parallel::{self, History};
-use crate::fast::{Fast, lockstep};
+use crate::fast::{Fast, lockstep, parallel};
 use crate::flow::Join;
 use crate::grid::{Grid, LaunchForm, Totals, run_blocks};
 use crate::inst::End;
@@ -47,7 +46,6 @@ pub struct Loaded {
     code: Arc<Code>,
     options: Options,
     fast: Arc<Forms<LaunchForm, Fast>>,
-    history: Arc<History>,
 }
 
 impl Loaded {
@@ -73,7 +71,7 @@ impl Loaded {
         environment.setup.check(code.words().len())?;
         let code = with_fixes(code.clone(), &environment.setup);
         let environment = environment.clone();
-        Ok(Loaded { environment, code, options: *options, fast: Arc::default(), history: Arc::default() })
+        Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
     }
 
     /// Returns the same program with another setup. The stage does not change. The code must start at the same address
@@ -191,9 +189,9 @@ impl Loaded {
             }
             (_, Some(fast)) => match fast.run_straight(grid, workers) {
                 Some(totals) => Ok(totals?),
-                None => on_threads(&*fast, grid, memory, workers, &self.history),
+                None => on_threads(&*fast, grid, memory, workers),
             },
-            (_, None) => on_threads(&Reference, grid, memory, workers, &self.history),
+            (_, None) => on_threads(&Reference, grid, memory, workers),
         })
     }
 
@@ -305,13 +303,12 @@ fn on_threads<E: Executor>(
     grid: &Grid,
     memory: &mut Memory,
     workers: usize,
-    history: &History,
 ) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
     // Running a warp of a graphics stage takes less time than giving the warp to another thread.
     let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
     if workers > 1 && grid.blocks() > least {
-        parallel::run(executor, grid, memory, &mut totals, workers, history)?;
+        parallel::run(executor, grid, memory, &mut totals, workers)?;
     } else {
         run_blocks(executor, grid, 0..grid.blocks(), memory, &mut totals, &mut Silent)?;
     }

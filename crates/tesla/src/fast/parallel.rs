@@ -7,8 +7,7 @@
 //! batches are small, so that the engine can detect at little cost whether blocks depend on each other. If blocks
 //! depend on each other, the blocks run in order, on the memory itself. From time to time, the engine then attempts
 //! another batch. The engine also measures the time per instruction, because views of the memory have a cost. If blocks
-//! that run ahead on all threads are not faster than blocks that run in order on one thread, the blocks run in order.
-//! Later launches of the program then start with blocks that run in order ([`History`]). A
+//! that run ahead on all threads are not faster than blocks that run in order on one thread, the blocks run in order. A
 //! block that runs ahead much longer than other blocks may wait for a write of an earlier block. The engine stops such
 //! a block, and runs the block again after the earlier blocks.
 
@@ -54,21 +53,13 @@ const MEASURED_AHEAD: usize = 8;
 /// Factor by which more blocks run in order after a batch that was slow than after a batch that failed.
 const LONGER_IF_SLOW: usize = 16;
 
-/// What earlier launches of a program tell about a further launch.
-#[derive(Debug, Default)]
-pub(crate) struct History {
-    /// Number of blocks that run in order at the start of a launch.
-    in_order: AtomicUsize,
-}
+/// Largest part of the remaining time of a launch that an attempt may cost. If an attempt would cost more, the remaining
+/// blocks run in order.
+const MOST_LOSS: f64 = 1.0 / 32.0;
 
-impl History {
-    /// Records a launch. `failed` is the number of blocks that would run in order before the next attempt, if an attempt
-    /// of the launch failed or was slow. After launches without such an attempt, later launches attempt earlier.
-    fn record(&self, failed: Option<usize>) {
-        let in_order = failed.unwrap_or(self.in_order.load(Ordering::Relaxed) / 2);
-        self.in_order.store(in_order, Ordering::Relaxed);
-    }
-}
+/// Seconds that the first attempt of a launch costs. Each later attempt is expected to cost as much as the last failed
+/// attempt.
+const ATTEMPT: f64 = 5e-5;
 
 /// Number of instructions that a block which runs ahead may issue in any case. After this number of instructions, the
 /// engine stops the block if the block also exceeds [`LONGER`].
@@ -157,33 +148,34 @@ pub(crate) fn run<E: Executor>(
     memory: &mut Memory,
     totals: &mut Totals,
     workers: usize,
-    history: &History,
 ) -> Result<(), GroupTrap<Cause>> {
     let mut ahead = Ahead { executor, grid, longest: AtomicU64::new(0), plan: Plan::new(memory) };
     let mut spares = Vec::new();
     let (mut size, mut in_order) = (workers, IN_ORDER * workers);
     let mut rest = 0..grid.blocks();
-    // Seconds per instruction of blocks that run in order.
-    let mut pace = 0.0;
-    let mut failed = None;
+    // Seconds per instruction and per block of blocks that run in order, and the expected cost of an attempt in seconds.
+    let (mut pace, mut block_time, mut cost) = (0.0, 0.0, ATTEMPT);
     let run_in_order = |blocks: Range<usize>, memory: &mut Memory, totals: &mut Totals| {
         let (start, before, count) = (Instant::now(), totals.statistics.instructions, blocks.len());
         run_blocks(executor, grid, blocks, memory, totals, &mut Silent)?;
-        Ok(start.elapsed().as_secs_f64() / work(totals, before, count))
+        let time = start.elapsed().as_secs_f64();
+        Ok((time / work(totals, before, count), time / count as f64))
     };
-    let known = history.in_order.load(Ordering::Relaxed);
     // The first block also warms up caches, so the time of the next blocks is measured.
-    for most in [1, (grid.blocks() / MEASURED).min(MEASURED).max(known)] {
-        let blocks = rest.start..rest.end.min(rest.start + most);
+    for most in [1, grid.blocks() / MEASURED] {
+        let blocks = rest.start..rest.end.min(rest.start + most.min(MEASURED));
         rest.start = blocks.end;
         if !blocks.is_empty() {
             let before = totals.statistics.instructions;
             let count = blocks.len() as u64;
-            pace = run_in_order(blocks, memory, totals)?;
+            (pace, block_time) = run_in_order(blocks, memory, totals)?;
             ahead.longest.fetch_max((totals.statistics.instructions - before) / count, Ordering::Relaxed);
         }
     }
     while !rest.is_empty() && !stop::asked() {
+        if size == workers && cost > MOST_LOSS * block_time * rest.len() as f64 {
+            break;
+        }
         let batch = rest.start..rest.end.min(rest.start + size);
         let (first, start, before) = (batch.start, Instant::now(), totals.statistics.instructions);
         let (next, verdict) = ahead.batch(batch, memory, totals, workers, &mut spares)?;
@@ -196,19 +188,18 @@ pub(crate) fn run<E: Executor>(
             Verdict::Unknown => size = workers,
             Verdict::Right | Verdict::Stale => {
                 in_order *= if is_slow { LONGER_IF_SLOW } else { 1 };
+                cost = time;
                 let blocks = next..rest.end.min(next + in_order);
                 rest.start = blocks.end;
                 if !blocks.is_empty() {
-                    pace = run_in_order(blocks, memory, totals)?;
+                    (pace, block_time) = run_in_order(blocks, memory, totals)?;
                 }
                 (size, in_order) = (workers, 4 * in_order);
-                failed = Some(in_order);
             }
         }
     }
-    history.record(failed);
-    // If the loop ended normally, `rest` is empty. If a request to stop all runs ended the loop, this call only creates
-    // the results that a graphics launch needs.
+    // The rest is empty unless another attempt would cost too much. After a request to stop all runs, this call only
+    // creates the results that a graphics launch needs.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 
@@ -280,21 +271,5 @@ impl<E: Executor> Ahead<'_, E> {
             (true, true) => Verdict::Stale,
         };
         Ok((next, verdict))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn launches_after_a_failed_attempt_start_in_order_and_then_attempt_earlier_again() {
-        let history = History::default();
-        let mut starts = Vec::new();
-        for failed in [None, Some(512), None, None, Some(256), None] {
-            history.record(failed);
-            starts.push(history.in_order.load(Ordering::Relaxed));
-        }
-        assert_eq!(starts, [0, 512, 256, 128, 256, 128]);
     }
 }
