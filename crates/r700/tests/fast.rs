@@ -188,8 +188,8 @@ fn a_fetch_without_a_component_of_its_register_asks_for_al_on_every_engine() {
     }
 }
 
-/// The last instruction of a conditional or of a loop is the last instruction of a program. The program traps after
-/// this instruction, even if the fetch program would follow in the list of all instructions.
+/// The program ends with a conditional or a loop. The program traps after its last instruction, although the list of all
+/// instructions continues with the fetch program.
 #[test]
 fn a_program_without_an_end_traps_on_every_engine() {
     let push = "ALU_PUSH_BEFORE:\n 0 x: PRED_SETGT_INT _.x, (20).x, R0.x UPDATE_EXEC_MASK\n";

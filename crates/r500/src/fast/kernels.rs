@@ -291,7 +291,7 @@ macro_rules! lanewise {
 pub(super) fn takes_first<W: Word>(op: AlphaOp, [a, b, c]: [W; 3]) -> Option<W> {
     Some(match op {
         AlphaOp::MIN => b.float_greater(a),
-        // If the sources are equal, the sources are the same word, or zeros. Of two zeros, MAX returns the second.
+        // If the sources are equal, the sources are the same word, or zeros. MAX of two zeros returns the second source.
         AlphaOp::MAX => a.float_greater(b),
         AlphaOp::CND => c.float_greater(c.same(0.5f32.to_bits())),
         AlphaOp::CMP => c.float_at_least(c.same(0)),

@@ -54,7 +54,7 @@ pub(super) enum Emitter {
     Test(Emit),
 }
 
-/// Returns the function that emits an operation. Without an expression of its own, the function emits the lane function.
+/// Returns the function that emits an operation. If the row has no expression, the function emits the lane function.
 macro_rules! emit {
     ($src:pat, $lane:expr) => {
         |rows, sources| rows.emit(sources, |$src| Emitted::value($lane))

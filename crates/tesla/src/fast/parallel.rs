@@ -57,8 +57,8 @@ const LONGER_IF_SLOW: usize = 16;
 /// blocks run in order.
 const MOST_LOSS: f64 = 1.0 / 32.0;
 
-/// Seconds that the first attempt of a launch costs. Each later attempt is expected to cost as much as the last failed
-/// attempt.
+/// Expected cost of the first attempt of a launch, in seconds. The expected cost of a later attempt is the time of the
+/// last failed attempt.
 const ATTEMPT: f64 = 5e-5;
 
 /// Number of instructions that a block which runs ahead may issue in any case. After this number of instructions, the
