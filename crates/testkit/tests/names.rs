@@ -26,7 +26,7 @@ const LISTED: &[(&str, usize)] = &[
     ("Slot", 5), ("Source", 7), ("Sources", 4), ("Space", 4), ("Stage", 5), ("State", 12),
     ("Step", 4), ("Stop", 5), ("Surface", 4), ("Symbol", 4), ("Target", 9), ("Token", 6),
     ("Totals", 4), ("Unit", 5), ("Value", 6), ("Watch", 5), ("Watched", 5), ("Way", 9),
-    ("Word", 4), ("Words", 11), ("Work", 8), ("Worker", 4), ("Written", 7),
+    ("Word", 5), ("Words", 11), ("Work", 8), ("Worker", 4), ("Written", 7),
 ];
 
 /// Returns the name of the type that a line defines. Associated types of implementations are not definitions.
