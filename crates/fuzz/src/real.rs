@@ -1,16 +1,17 @@
 //! Targets that execute mutated programs of the corpora on every engine. The mutated program uses the launch of the
 //! original program.
 //!
-//! An input consists of three parts: a head (mode, level), a hash, and the words of a program. The hash of a case's
+//! An input consists of three parts: a head (mode, level, threads), a hash, and the words of a program. The hash of a case's
 //! name selects the case. The target runs the launch of this case with the words of the input as the program. The cases
 //! are from three sources: the corpus, the collections in `shared/` if these folders exist, and the kernels of `bench`.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
 use reconverge_isa::{Isa, Program};
-use reconverge_simt::Shares;
 use reconverge_simt::random::Random;
+use reconverge_simt::{Options, Shares};
 use reconverge_workbench::Error;
 use reconverge_workbench::Opened;
 use reconverge_workbench::kernels::KERNELS;
@@ -29,6 +30,15 @@ pub const TARGETS: &[Target] = &[
     real("real-r500", Isa::R500, |random| make(random, Isa::R500), |bytes| check(bytes, Isa::R500)),
     real("real-r700", Isa::R700, |random| make(random, Isa::R700), |bytes| check(bytes, Isa::R700)),
     real("real-tesla", Isa::Tesla, |random| make(random, Isa::Tesla), |bytes| check(bytes, Isa::Tesla)),
+    Target {
+        name: "kernels-tesla",
+        isa: Some(Isa::Tesla),
+        about: "mutated kernels of `bench` have the same result on every engine if warps take turns at barriers",
+        counts: "programs",
+        make: make_kernel,
+        seeds: no_seeds,
+        check: check_turns,
+    },
 ];
 
 const fn real(
@@ -91,11 +101,25 @@ fn hash(name: &str) -> u32 {
 
 /// Returns a random program of the corpora. The function changes some words of the program.
 fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
+    changed(random, isa, &reals(isa).hashes)
+}
+
+/// Returns a random kernel of `bench` for Tesla. The function changes some words of the kernel.
+fn make_kernel(random: &mut Random) -> Vec<u8> {
+    let kernels = KERNELS.iter().filter(|kernel| kernel.isa == Isa::Tesla);
+    let mut bytes = changed(random, Isa::Tesla, &kernels.map(|kernel| hash(kernel.name)).collect::<Vec<_>>());
+    let threads = if random.once_in(4) { random.below(4) as u8 } else { 0 };
+    bytes.get_mut(2).into_iter().for_each(|place| *place = threads);
+    bytes
+}
+
+/// Returns a random program with one of these hashes. The function changes some words of the program.
+fn changed(random: &mut Random, isa: Isa, hashes: &[u32]) -> Vec<u8> {
     let reals = reals(isa);
-    if reals.hashes.is_empty() {
+    if reals.hashes.is_empty() || hashes.is_empty() {
         return Vec::new();
     }
-    let hash = random.one_of(&reals.hashes);
+    let hash = random.one_of(hashes);
     let Some(real) = reals.by_hash.get(&hash) else { return Vec::new() };
     let mut words = real.program.words.clone();
     match random.below(4) {
@@ -128,6 +152,18 @@ fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
 
 fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
     let [mode, level, ..] = head(bytes);
+    check_with(bytes, isa, &options(mode, level, 3000))
+}
+
+/// Runs a program without the check for races. With this check, warps do not take turns in compiled code.
+fn check_turns(bytes: &[u8]) -> Result<u64, String> {
+    let [mode, level, threads, _] = head(bytes);
+    let jobs = NonZeroUsize::new(usize::from(threads & 3) + 1);
+    let options = Options { jobs, race_check: false, ..options(mode, level, 1 << 14) };
+    check_with(bytes, Isa::Tesla, &options)
+}
+
+fn check_with(bytes: &[u8], isa: Isa, options: &Options) -> Result<u64, String> {
     let words = words(bytes);
     let Some((hash, words)) = words.split_first() else { return Ok(0) };
     let Some(real) = reals(isa).by_hash.get(hash) else { return Ok(0) };
@@ -138,7 +174,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
     };
     // If the machine cannot run the program, `prepared` is an error, and the program does not run.
     let Ok(session) = prepared else { return Ok(0) };
-    same_on_every_engine(&options(mode, level, 3000), |options| {
+    same_on_every_engine(options, |options| {
         let outcome = session.copy().run(options)?;
         // The shares of the engine's paths are not compared, because only lockstep sets the shares.
         Ok::<_, Error>(RunResult { shares: Shares::default(), ..RunResult::of(&*outcome) })
