@@ -67,28 +67,23 @@ impl Emitted<'_> {
     }
 }
 
-impl BitAnd for Emitted<'_> {
-    type Output = Self;
+/// Implements the traits of bitwise operators.
+macro_rules! operators {
+    ($( $Trait:ident::$method:ident => $op:expr; )*) => { $(
+        impl $Trait for Emitted<'_> {
+            type Output = Self;
 
-    fn bitand(self, other: Self) -> Self {
-        self.two(Two::And, other)
-    }
+            fn $method(self, other: Self) -> Self {
+                self.two($op, other)
+            }
+        }
+    )* };
 }
 
-impl BitOr for Emitted<'_> {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        self.two(Two::Or, other)
-    }
-}
-
-impl BitXor for Emitted<'_> {
-    type Output = Self;
-
-    fn bitxor(self, other: Self) -> Self {
-        self.two(Two::Xor, other)
-    }
+operators! {
+    BitAnd::bitand => Two::And;
+    BitOr::bitor => Two::Or;
+    BitXor::bitxor => Two::Xor;
 }
 
 impl Not for Emitted<'_> {
@@ -102,21 +97,44 @@ impl Not for Emitted<'_> {
     }
 }
 
+/// Defines methods that are one operation on two words, and methods that compare two floats.
+macro_rules! methods {
+    (bits { $( $bits:ident => $op:expr; )* } floats { $( $floats:ident => $predicate:expr; )* }) => {
+        $(
+            fn $bits(self, other: Self) -> Self {
+                self.two($op, other)
+            }
+        )*
+        $(
+            fn $floats(self, other: Self) -> Self {
+                self.compare($predicate, other)
+            }
+        )*
+    };
+}
+
 impl Word for Emitted<'_> {
+    methods! {
+        bits {
+            plus => Two::Add;
+            minus => Two::Sub;
+            times => Two::Mul;
+            min_signed => Two::MinSigned;
+            max_signed => Two::MaxSigned;
+            min_unsigned => Two::MinUnsigned;
+            max_unsigned => Two::MaxUnsigned;
+            equal => Two::Equal;
+            greater => Two::Greater;
+        }
+        floats {
+            float_equal => predicate::EQ;
+            float_greater => predicate::GT;
+            float_at_least => predicate::GE;
+        }
+    }
+
     fn same(self, word: u32) -> Self {
         self.with(|rows| rows.word(word))
-    }
-
-    fn plus(self, other: Self) -> Self {
-        self.two(Two::Add, other)
-    }
-
-    fn minus(self, other: Self) -> Self {
-        self.two(Two::Sub, other)
-    }
-
-    fn times(self, other: Self) -> Self {
-        self.two(Two::Mul, other)
     }
 
     fn left(self, count: Self) -> Self {
@@ -129,42 +147,6 @@ impl Word for Emitted<'_> {
 
     fn right_signed(self, count: Self) -> Self {
         self.shifted(Two::Sar, One::Sar, count)
-    }
-
-    fn min_signed(self, other: Self) -> Self {
-        self.two(Two::MinSigned, other)
-    }
-
-    fn max_signed(self, other: Self) -> Self {
-        self.two(Two::MaxSigned, other)
-    }
-
-    fn min_unsigned(self, other: Self) -> Self {
-        self.two(Two::MinUnsigned, other)
-    }
-
-    fn max_unsigned(self, other: Self) -> Self {
-        self.two(Two::MaxUnsigned, other)
-    }
-
-    fn equal(self, other: Self) -> Self {
-        self.two(Two::Equal, other)
-    }
-
-    fn greater(self, other: Self) -> Self {
-        self.two(Two::Greater, other)
-    }
-
-    fn float_equal(self, other: Self) -> Self {
-        self.compare(predicate::EQ, other)
-    }
-
-    fn float_greater(self, other: Self) -> Self {
-        self.compare(predicate::GT, other)
-    }
-
-    fn float_at_least(self, other: Self) -> Self {
-        self.compare(predicate::GE, other)
     }
 
     fn is_nan(self) -> Self {

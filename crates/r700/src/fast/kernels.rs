@@ -67,9 +67,10 @@ macro_rules! emit {
 /// The table of opcodes.
 ///
 /// A row of `kernels` contains the kind of the operands, the opcodes, and the kernel of these opcodes. A kernel always
-/// has a lane function. A kernel may also have a faster function for usual rows, and an emitter for compiled code. A
-/// row of `tests` contains a PRED_SET*, the KILL* with the same test, the test, and the emitter of the test. A row of
-/// `curves` contains a transcendental function.
+/// has a lane function. A kernel may also have a faster function for usual rows. If compiled code computes the opcodes,
+/// the row also has the variant of [`Emitter`]. Compiled code computes the lane function, unless the row has an
+/// expression that emits code. A row of `tests` contains a PRED_SET*, the KILL* with the same test, and the test. A row
+/// of `curves` contains a transcendental function.
 macro_rules! opcodes {
     (
         kernels { $(

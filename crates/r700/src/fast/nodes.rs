@@ -1,4 +1,4 @@
-//! Functions that emit computations of compiled code. The emitted code returns the same results as the functions of
+//! Functions that emit operations with float results. The emitted code returns the same results as the functions of
 //! [`crate::lane`]. The table in `kernels` selects the functions for each operation.
 //!
 //! The host processor treats denormal operands as zeros, but does not turn denormal results into zeros. Before code
@@ -9,8 +9,6 @@
 use reconverge_jit::{One, Rows, Two, Value, predicate};
 
 use crate::lane;
-
-// Functions that emit operations on floats.
 
 /// Returns a float result with the usual NaN rule. If an operand is a NaN, the result is the first NaN operand. If no
 /// operand is a NaN and the result is a NaN, the result becomes the emulated machine's NaN.

@@ -55,14 +55,14 @@ pub fn add<W: Word>(op: Addition, width: Width, sat: bool, a: W, b: W, carry: W)
     let carry_out = width.top(a & b | (a | b) & !sum);
     let overflow = width.top((a ^ sum) & (b ^ sum));
     if !sat {
-        return Flagged { flags: with(width, sum, carry_out, overflow), word: sum };
+        return Flagged { flags: flags_of(width, sum, carry_out, overflow), word: sum };
     }
     // If `a` is positive, the limit is the largest positive number. If `a` is negative, the limit has the bits of the
     // largest positive number plus one. These are the bits of the smallest negative number.
     let one = sum.same(1);
     let limit = sum.same(u32::MAX >> (33 - width.bits())).plus(width.top(a).right(sum.same(31)) & one);
     let result = overflow.choose(limit, sum);
-    Flagged { flags: with(width, result, carry_out, overflow), word: result }
+    Flagged { flags: flags_of(width, result, carry_out, overflow), word: result }
 }
 
 /// A kind of multiplication. The kind selects which bits of the sources are the factors, and which bits of the product
@@ -221,12 +221,12 @@ pub fn shr<W: Word>(width: Width, signed: bool, a: W, count: W) -> Flagged<W> {
 #[inline(always)]
 fn shifted<W: Word>(width: Width, x: W, result: W, count: W, carry: W) -> Flagged<W> {
     let overflow = count.equal(count.same(1)) & width.top(result ^ x);
-    Flagged { word: result, flags: with(width, result, carry, overflow) }
+    Flagged { word: result, flags: flags_of(width, result, carry, overflow) }
 }
 
 /// Returns the flags of a result of this width, with the flags C and O.
 #[inline(always)]
-fn with<W: Word>(width: Width, result: W, carry: W, overflow: W) -> [W; 4] {
+fn flags_of<W: Word>(width: Width, result: W, carry: W, overflow: W) -> [W; 4] {
     [result.equal(result.same(0)), width.top(result), carry, overflow]
 }
 
@@ -234,7 +234,7 @@ fn with<W: Word>(width: Width, result: W, carry: W, overflow: W) -> [W; 4] {
 #[inline(always)]
 pub(super) fn plain<W: Word>(width: Width, result: W) -> Flagged<W> {
     let (word, zero) = (width.extend(result, false), result.same(0));
-    Flagged { word, flags: with(width, word, zero, zero) }
+    Flagged { word, flags: flags_of(width, word, zero, zero) }
 }
 
 #[cfg(test)]

@@ -110,6 +110,7 @@ impl Width {
         u32::MAX >> (32 - self.bits())
     }
 
+    /// Returns the magnitude of the smallest signed value of this width.
     #[inline(always)]
     const fn limit(self) -> u32 {
         1 << (self.bits() - 1)
