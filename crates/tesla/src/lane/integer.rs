@@ -197,9 +197,9 @@ pub fn logic<W: Word>(op: Logic, width: Width, not_a: bool, not_b: bool, a: W, b
 pub fn shl<W: Word>(width: Width, a: W, count: W) -> Flagged<W> {
     let (x, count) = (width.extend(a, false), width.extend(count, false));
     let result = width.extend(x.left(count), false);
-    // For counts from 1 to width - 1, the carry is the last bit that is shifted out, which is bit width - count. This
-    // shift moves it to the sign bit. Only a shift by the whole width would move bit 0 to the sign bit. For other
-    // counts, the carry is 0.
+    // For counts from 1 to width - 1, the carry is the last bit that is shifted out. This bit has the number
+    // width - count. A second shift moves the bit to the sign bit. Bit 0 would become the carry only if the count equals
+    // the width, and then the carry is 0. So the second shift omits bit 0.
     let carry = (x & x.same(!1)).left(count.plus(x.same(31_u32.wrapping_sub(width.bits()))));
     shifted(width, x, result, count, carry)
 }
@@ -211,8 +211,8 @@ pub fn shr<W: Word>(width: Width, signed: bool, a: W, count: W) -> Flagged<W> {
     let (x, count) = (width.extend(a, false), width.extend(count, false));
     let extended = width.extend(x, signed);
     let wide = if signed { extended.right_signed(count) } else { extended.right(count) };
-    // For counts from 1 to width - 1, the carry is bit count - 1. Only a shift by the whole width would move the top
-    // bit to the sign bit.
+    // For counts from 1 to width - 1, the carry is bit count - 1. The top bit would become the carry only if the count
+    // equals the width, and then the carry is 0. So the second shift omits the top bit.
     let carry = (x & x.same(u32::MAX >> (33 - width.bits()))).left(x.same(32).minus(count));
     shifted(width, x, width.extend(wide, false), count, carry)
 }
