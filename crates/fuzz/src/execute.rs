@@ -72,7 +72,20 @@ pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::Lockst
 pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
     let mode = if mode & 1 == 0 { Mode::Strict } else { Mode::Lenient };
     let level = Some(chosen(level, &Level::available()));
-    Options { mode, level, watchdog, jobs: NonZeroUsize::new(1), engine: Engine::Reference, race_check: true }
+    let jobs = NonZeroUsize::new(1);
+    Options { mode, level, watchdog, jobs, engine: Engine::Reference, ..Options::default() }
+}
+
+/// Returns a random byte for [`on_threads`].
+pub fn threads(random: &mut Random) -> u8 {
+    if random.once_in(4) { random.below(8) as u8 } else { 0 }
+}
+
+/// Returns the options for a launch on several threads of the host. The two low bits of a head's byte contain the
+/// number of threads minus 1. If the next bit is set, blocks always run ahead.
+pub fn on_threads(options: Options, byte: u8) -> Options {
+    let jobs = NonZeroUsize::new(usize::from(byte & 3) + 1);
+    Options { jobs, always_ahead: byte & 4 != 0, ..options }
 }
 
 /// Calls `run` for every engine and returns the result of the reference interpreter.
@@ -383,17 +396,17 @@ fn warps(bytes: &[u8]) -> Result<u64, String> {
 fn barriers_tesla(random: &mut Random) -> Vec<u8> {
     let assembled = tesla::text::assemble(&tesla_programs::barriers(random), Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
-    let jobs = if random.once_in(4) { random.below(4) as u8 } else { 0 };
-    of_program(random, jobs, 4, &words)
+    let threads = threads(random);
+    of_program(random, threads, 4, &words)
 }
 
 /// A bit of the mode byte for [`blocks`]. If the bit is set, strict mode checks races in s[].
 const RACES: u8 = 2;
 
-/// Runs a compute program in several warps per block and in several blocks. The low bits of the launch byte contain the
-/// number of host threads minus 1.
+/// Runs a compute program in several warps per block and in several blocks. The launch byte is the byte for
+/// [`on_threads`].
 fn blocks(bytes: &[u8]) -> Result<u64, String> {
-    let [mode, level, jobs, chip] = head(bytes);
+    let [mode, level, threads, chip] = head(bytes);
     let (mut random, words) = parts(bytes, 1, 1024);
     let program = Program::from_words(words);
     let mut compute = tesla_programs::compute(&mut random, &program, chosen(chip, &Chip::ALL));
@@ -426,11 +439,8 @@ fn blocks(bytes: &[u8]) -> Result<u64, String> {
         compute.barriers = Some(1 + random.below(3));
     }
     compute.memory = Memory::new(buffers).map_err(|error| error.to_string())?;
-    let mut options = Options {
-        jobs: NonZeroUsize::new(usize::from(jobs & 3) + 1),
-        race_check: mode & RACES != 0,
-        ..options(mode, level, watchdog)
-    };
+    let options = Options { race_check: mode & RACES != 0, ..options(mode, level, watchdog) };
+    let mut options = on_threads(options, threads);
     let launch = Launch::Compute(compute);
     let run = |options: &Options| tesla::run::run(&program, launch.clone(), options);
     if random.once_in(2)

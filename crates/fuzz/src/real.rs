@@ -6,7 +6,6 @@
 //! are from three sources: the corpus, the collections in `shared/` if these folders exist, and the kernels of `bench`.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
 use reconverge_isa::{Isa, Program};
@@ -19,7 +18,7 @@ use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::values::NoFiles;
 
-use crate::execute::{options, same_on_every_engine};
+use crate::execute::{on_threads, options, same_on_every_engine, threads};
 use crate::input::{head, input, words, words_from};
 use crate::mutate::mutated;
 use crate::repository::{Beside, cases};
@@ -108,7 +107,7 @@ fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
 fn make_kernel(random: &mut Random) -> Vec<u8> {
     let kernels = KERNELS.iter().filter(|kernel| kernel.isa == Isa::Tesla);
     let mut bytes = changed(random, Isa::Tesla, &kernels.map(|kernel| hash(kernel.name)).collect::<Vec<_>>());
-    let threads = if random.once_in(4) { random.below(4) as u8 } else { 0 };
+    let threads = threads(random);
     bytes.get_mut(2).into_iter().for_each(|place| *place = threads);
     bytes
 }
@@ -158,8 +157,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
 /// Runs a program without the check for races. With this check, warps do not take turns in compiled code.
 fn check_turns(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, threads, _] = head(bytes);
-    let jobs = NonZeroUsize::new(usize::from(threads & 3) + 1);
-    let options = Options { jobs, race_check: false, ..options(mode, level, 1 << 14) };
+    let options = on_threads(Options { race_check: false, ..options(mode, level, 1 << 14) }, threads);
     check_with(bytes, Isa::Tesla, &options)
 }
 

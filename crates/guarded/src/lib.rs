@@ -105,6 +105,10 @@ impl Plain for u32 {
     const ZERO: u32 = 0;
 }
 
+impl Plain for [u64; 2] {
+    const ZERO: [u64; 2] = [0; 2];
+}
+
 /// A list of values in memory that belongs only to this list. A [`Placement`] determines where the memory is.
 pub struct Guarded<T> {
     first: NonNull<T>,

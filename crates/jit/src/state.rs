@@ -266,12 +266,23 @@ impl State {
         kept
     }
 
+    /// If `layout` is not the identity of the memory for which the sites are set, the sites have no memory afterwards.
+    #[inline]
+    pub fn follow_layout(&mut self, layout: Option<Identity>) {
+        if let Some([code, launch, last]) = self.origin
+            && layout != Some(last)
+        {
+            self.keep_sites(layout.map(|layout| [code, launch, layout]));
+        }
+    }
+
     /// Sets the memory of a site to `bytes`, up to 2 GB. `start` is the address of the first byte. If the site does not
     /// exist or if the address is not a multiple of 4, the function does nothing.
     ///
     /// # Safety
-    /// As long as [`keep_sites`](Self::keep_sites) keeps the sites, generated code must be able to read the bytes. If
-    /// the code stores to the site, generated code must also be able to write the bytes.
+    /// As long as [`keep_sites`](Self::keep_sites) and [`follow_layout`](Self::follow_layout) keep the sites, generated
+    /// code must be able to read the bytes. If the code stores to the site, generated code must also be able to write
+    /// the bytes.
     #[allow(unsafe_code, reason = "code accesses the bytes")]
     pub unsafe fn set_site(&mut self, site: u32, start: u32, bytes: *mut [u8]) {
         let Some(site) = self.sites.get_mut(site as usize).filter(|_| start & 3 == 0) else { return };

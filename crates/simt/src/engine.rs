@@ -70,6 +70,9 @@ pub struct Options {
     pub watchdog: u64,
     /// Maximum number of host threads. `None` means all threads of the pool in which the launch runs.
     pub jobs: Option<NonZeroUsize>,
+    /// Whether blocks of Tesla run ahead of earlier blocks even if this does not save time. If `false`, the engine
+    /// measures the time. The results are the same. Tests set this field.
+    pub always_ahead: bool,
 }
 
 impl Default for Options {
@@ -81,6 +84,7 @@ impl Default for Options {
             level: None,
             watchdog: INSTRUCTIONS.get(),
             jobs: None,
+            always_ahead: false,
         }
     }
 }

@@ -114,14 +114,14 @@ pub trait Store {
     }
 
     /// Returns all bytes of the buffer that contains `address`, and the address of the buffer's first byte. While
-    /// [`layout`](Self::layout) returns the same identity, groups may read and write all these bytes at any time.
-    /// Returns `None` if the memory does not allow such direct accesses.
-    fn whole(&mut self, _address: u32) -> Option<(u32, &mut [u8])> {
+    /// [`layout`](Self::layout) returns the same identity, groups may read all these bytes at any time. If `_writes` is
+    /// set, groups may also write the bytes. Returns `None` if the memory does not allow such direct accesses.
+    fn whole(&mut self, _address: u32, _writes: bool) -> Option<(u32, *mut [u8])> {
         None
     }
 
     /// Returns the identity of the buffers that [`whole`](Self::whole) returns, or `None` if `whole` returns no
-    /// buffers.
+    /// buffers. A store may change the identity.
     fn layout(&self) -> Option<Identity> {
         None
     }
@@ -241,10 +241,10 @@ impl Store for Memory {
         self.bytes(address, count)
     }
 
-    fn whole(&mut self, address: u32) -> Option<(u32, &mut [u8])> {
+    fn whole(&mut self, address: u32, _: bool) -> Option<(u32, *mut [u8])> {
         let (index, offset) = self.find(address)?;
         let Buffer { address, bytes } = &mut self.buffers[index];
-        (offset < bytes.len()).then_some((*address, bytes))
+        (offset < bytes.len()).then_some((*address, &raw mut **bytes))
     }
 
     #[inline]

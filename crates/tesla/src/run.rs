@@ -189,9 +189,9 @@ impl Loaded {
             }
             (_, Some(fast)) => match fast.run_straight(grid, workers) {
                 Some(totals) => Ok(totals?),
-                None => on_threads(&*fast, grid, memory, workers),
+                None => on_threads(&*fast, grid, memory, (workers, self.options.always_ahead)),
             },
-            (_, None) => on_threads(&Reference, grid, memory, workers),
+            (_, None) => on_threads(&Reference, grid, memory, (workers, self.options.always_ahead)),
         })
     }
 
@@ -302,13 +302,13 @@ fn on_threads<E: Executor>(
     executor: &E,
     grid: &Grid,
     memory: &mut Memory,
-    workers: usize,
+    (workers, always_ahead): (usize, bool),
 ) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
     // Running a warp of a graphics stage takes less time than giving the warp to another thread.
     let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
     if workers > 1 && grid.blocks() > least {
-        parallel::run(executor, grid, memory, &mut totals, workers)?;
+        parallel::run(executor, grid, memory, &mut totals, (workers, always_ahead))?;
     } else {
         run_blocks(executor, grid, 0..grid.blocks(), memory, &mut totals, &mut Silent)?;
     }

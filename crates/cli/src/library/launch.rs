@@ -79,9 +79,9 @@ impl RunOptions {
             mode: self.mode.into(),
             race_check: !self.no_race_check,
             engine: self.engine.into(),
-            level: None,
             watchdog: self.watchdog.unwrap_or(INSTRUCTIONS.get()),
             jobs: self.jobs,
+            ..Options::default()
         }
     }
 }

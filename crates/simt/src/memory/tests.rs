@@ -56,7 +56,46 @@ fn a_memory_has_another_layout_whenever_its_buffers_may_have_other_addresses() {
     let before = memory.layout();
     assert!(memory.store(0x1000, &[7; 4]));
     assert_eq!(memory.layout(), before, "the bytes stay where they are");
-    assert_eq!(Tracked::new(&memory).layout(), None);
+    let mut view = Tracked::new(&memory);
+    assert!(is_new(view.layout()));
+    assert!(view.store(0x1000, &[7; 4]));
+    assert!(!is_new(view.layout()), "the group has read no buffer directly");
+}
+
+/// A group may read a buffer directly until its first store to the buffer. The group's later loads must return its own
+/// stores, so they must not access the buffer.
+#[test]
+fn a_view_allows_direct_reads_of_a_buffer_until_the_group_stores_to_the_buffer() {
+    let memory = memory();
+    let mut view = Tracked::new(&memory);
+    assert!(view.whole(0x1004, true).is_none(), "a view has no direct writes");
+    assert!(view.whole(0xfff, false).is_none(), "no buffer contains the address");
+    let (start, bytes) = view.whole(0x1004, false).unwrap();
+    assert_eq!((start, bytes.len()), (0x1000, 0x40));
+    let before = view.layout();
+    assert!(view.store(0x1100, &[7; 4]));
+    assert_eq!(view.layout(), before, "a store to another buffer");
+    assert!(view.store(0x1000, &[7; 4]));
+    assert_ne!(view.layout(), before, "a store to the buffer");
+    assert!(view.whole(0x1004, false).is_none());
+    assert_eq!(word(&mut view, 0x1000), Some(0x0707_0707));
+}
+
+/// Direct reads count as reads of the whole buffer.
+#[test]
+fn a_group_with_direct_reads_runs_again_if_an_earlier_group_wrote_to_the_buffer() {
+    let memory = memory();
+    let ran = |act: &dyn Fn(&mut Tracked<'_>)| {
+        let mut view = Tracked::new(&memory);
+        act(&mut view);
+        view.finish().0
+    };
+    let earlier = ran(&|view| assert!(view.store(0x1000, &[7; 4])));
+    let mut written = Written::before([&earlier]);
+    written.add(&earlier);
+    let reads = |address| ran(&|view| assert!(view.whole(address, false).is_some()));
+    assert_eq!(written.judge(&reads(0x103c)), Verdict::Unknown);
+    assert_eq!(written.judge(&reads(0x1100)), Verdict::Right);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::wide::Wide;
-use reconverge_simt::{Event, Level, Mask, Observer, Path, Silent, Trap};
+use reconverge_simt::{Event, Identity, Level, Mask, Observer, Path, Silent, Trap};
 
 use super::Fast;
 use super::announce::announce_issues;
@@ -234,17 +234,22 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
         self.global.writing(at, count, picked)
     }
 
-    fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])> {
+    fn whole(&mut self, segment: u8, address: u32, writes: bool) -> Option<(u32, *mut [u8])> {
         let (base, limit) = self.context.segments.linear(segment)?;
-        let (start, bytes) = self.global.whole(base.checked_add(address)?)?;
+        let (start, bytes) = self.global.whole(base.checked_add(address)?, writes)?;
         // The segment may begin inside the buffer, or the buffer may begin inside the segment. Either the segment or
         // the buffer may end first.
         let before = base.saturating_sub(start) as usize;
         let first = start.saturating_sub(base);
         let most = usize::try_from(limit.checked_sub(first)?).ok()?.saturating_add(1);
-        let bytes = bytes.get_mut(before..)?;
-        let count = bytes.len().min(most);
-        Some((first, &mut bytes[..count]))
+        let count = bytes.len().checked_sub(before)?.min(most);
+        // The result has `count` bytes of the buffer, from the byte `before` on.
+        let from = bytes.cast::<u8>().wrapping_add(before);
+        Some((first, std::ptr::slice_from_raw_parts_mut(from, count)))
+    }
+
+    fn layout(&self) -> Option<Identity> {
+        self.global.layout()
     }
 
     fn constants(&self, bank: u8) -> &[u8] {

@@ -5,11 +5,11 @@
 //! [`super::memory`] executes all other accesses lane by lane. Examples are accesses to bytes in several buffers, and
 //! accesses past the end of a buffer. Another example is a view of memory that must be notified of each access.
 
-use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::memory::Picked;
 use reconverge_simt::races::Accessor;
 use reconverge_simt::wide::Wide;
+use reconverge_simt::{Identity, by_level};
 
 use super::bodies::members;
 use super::lanes::Lanes;
@@ -74,9 +74,11 @@ pub(super) trait Reach {
     fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
 
     /// Returns the bytes of the buffer that contains `address` of a segment of g[], and the address of the first byte
-    /// of the buffer. Returns `None` unless the group may read and write all bytes of the buffer at any time until the
-    /// group ends.
-    fn whole(&mut self, segment: u8, address: u32) -> Option<(u32, &mut [u8])>;
+    /// of the buffer, like [`Store::whole`](reconverge_simt::memory::Store::whole).
+    fn whole(&mut self, segment: u8, address: u32, writes: bool) -> Option<(u32, *mut [u8])>;
+
+    /// Returns the identity of the buffers that [`whole`](Self::whole) returns.
+    fn layout(&self) -> Option<Identity>;
 
     /// Returns the bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];

@@ -8,14 +8,14 @@ fn any_number_of_threads(compute: &Compute, program: &Program) -> Outcome {
 }
 
 fn any_result(compute: &Compute, program: &Program, options: &Options) -> Result<Outcome, RunError> {
-    let attempt = |jobs: usize, threads: usize| {
+    let attempt = |jobs: usize, threads: usize, always_ahead: bool| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let options = Options { jobs: NonZeroUsize::new(jobs), ..*options };
+        let options = Options { jobs: NonZeroUsize::new(jobs), always_ahead, ..*options };
         pool.install(|| run(Launch::Compute(compute.clone()), program, &options))
     };
-    let ordered = attempt(1, 2);
-    for threads in [1, 2, 3, 8] {
-        match (&attempt(0, threads), &ordered) {
+    let ordered = attempt(1, 2, false);
+    for (threads, always_ahead) in [(1, false), (2, false), (2, true), (3, true), (8, false), (8, true)] {
+        match (&attempt(0, threads, always_ahead), &ordered) {
             (Ok(parallel), Ok(ordered)) => {
                 assert_eq!(parallel.memory, ordered.memory, "{threads} threads");
                 assert_eq!(parallel.statistics, ordered.statistics, "{threads} threads");
@@ -47,6 +47,28 @@ fn a_block_sees_what_the_block_before_it_wrote() {
     let outcome = any_number_of_threads(&compute, &program);
     let expected: Vec<u32> = (0..300).map(|n: u32| n * (n + 1) / 2).collect();
     assert_eq!(words(&outcome), expected);
+}
+
+/// Compiled code reads a buffer directly until the first store of the block. Later loads must return the block's own
+/// stores.
+#[test]
+fn a_block_that_runs_ahead_in_compiled_code_sees_its_own_stores() {
+    let source = indexed(
+        "mov b32 $r5 0x10
+        mov b32 $r7 0x1
+    again:
+        ld b32 $r6 g14[$r2]
+        add b32 $r6 $r6 $r5
+        st b32 g14[$r2] $r6
+        sub b32 $r5 $r5 $r7
+        set $c0 # lg u32 $r5 $r63
+        (lg $c0) bra again
+        exit nop",
+    );
+    let (compute, program) = kernel(&source, 300, [64, 1, 1], 300 * 64);
+    let options = Options { engine: Engine::Compiled, ..strict() };
+    let outcome = any_result(&compute, &program, &options).unwrap();
+    assert_eq!(words(&outcome), vec![16 * 17 / 2; 300 * 64]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::block::SLICE;
 use crate::fast::cursor::{Cursor, Halt, Position};
 use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::lower::Last;
-use crate::fast::words::{Reach, Transfer};
+use crate::fast::words::{Kind, Transfer};
 use crate::inst::Space;
 use crate::state::Parts;
 
@@ -86,8 +86,15 @@ impl LinkedMachine for Tesla {
         // SAFETY: lowering created the transfer for the level of the engine.
         let done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
         if done {
+            // A store may have changed the layout.
+            state.follow_layout(memory.layout());
             if let Some((site, (segment, address))) = address {
-                find_site(site, state, *memory, (segment, address));
+                let writes = matches!(access.transfer.kind, Kind::Store { .. });
+                if let Some((start, bytes)) = memory.whole(segment, address, writes) {
+                    // SAFETY: until the layout of the memory changes, the threads of the launch may access these bytes
+                    // at any time, and only stores need `writes`. After a change, the site has no memory.
+                    unsafe { state.set_site(site, start, bytes) };
+                }
             }
             execute(lanes, access.after.start, access.after.end);
         }
@@ -228,15 +235,6 @@ fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
     Some((segment, base.wrapping_add(transfer.mem.offset as u32)))
 }
 
-/// Sets the memory of a site to the buffer that contains an address of a segment.
-fn find_site(site: u32, state: &mut State, memory: &mut dyn Reach, (segment, address): (u8, u32)) {
-    if let Some((start, bytes)) = memory.whole(segment, address) {
-        // SAFETY: until the layout of the memory changes, the threads of the launch may access these bytes at any time.
-        // The site becomes invalid when the layout changes.
-        unsafe { state.set_site(site, start, bytes) };
-    }
-}
-
 impl Lanes<'_> {
     /// Returns the rows, the flags of all `$c`, and `$a1` to `$a4`.
     fn memory(&mut self) -> [*mut [u8]; 3] {
@@ -271,6 +269,8 @@ impl<'a> Runner<'a> {
     pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'_, '_, Silent>) -> Exit {
         let Runner { compiled, held, waiting } = self;
         let state = held.state();
+        // Since the last run of code, the fast engine or the reference interpreter may have executed a store.
+        state.follow_layout(cursor.memory.layout());
         cursor.give_counts(state);
         let rows = cursor.lanes.memory();
         state.set_window(cursor.lanes.shared.bytes_mut());
