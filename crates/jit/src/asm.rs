@@ -1,10 +1,7 @@
 //! Assembler: a list of instructions with labels, and their encoding.
 
 use crate::CompileError;
-use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Code, IcedError, Instruction, InstructionBlock, MemoryOperand, OpKind,
-    Register,
-};
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, OpKind, Register};
 
 /// A position in the code. Instructions may refer to the label before the position of the label is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,33 +143,36 @@ impl Assembler {
     ///
     /// # Errors
     /// The errors are those of [`Assembler::bytes`].
-    pub(crate) fn encode(mut self, labels: &[Label]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
+    pub(crate) fn encode(self, labels: &[Label]) -> Result<(Vec<u8>, Vec<u32>), CompileError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
-        // A NOP is appended, because the encoder requires that an instruction follows a label at the end of the code.
-        self.instructions.push(Instruction::with(Code::Nopd));
-        for number in 0..self.instructions.len() {
-            let instruction = &mut self.instructions[number];
-            instruction.set_ip(number as u64 + 1);
-            if instruction.op0_kind() == OpKind::NearBranch64 {
-                let label = instruction.near_branch64() as usize;
-                let to = self.labels.get(label).copied().flatten();
-                let to = to.ok_or(CompileError::Label(label))?;
-                instruction.set_near_branch64(to as u64 + 1);
+        let mut encoder = Encoder::new(64);
+        let mut starts = Vec::with_capacity(self.instructions.len() + 1);
+        // Each jump and call: the end of the instruction, and its label. The instruction ends with the distance to the
+        // label, which is not yet known.
+        let mut branches = Vec::new();
+        let mut end = 0;
+        for mut instruction in self.instructions {
+            starts.push(end as u32);
+            let label = (instruction.op0_kind() == OpKind::NearBranch64).then(|| instruction.near_branch64());
+            if label.is_some() {
+                instruction.set_near_branch64(end as u64);
             }
+            end += encoder.encode(&instruction, end as u64)?;
+            branches.extend(label.map(|label| (end, Label(label as usize))));
         }
-        let block = InstructionBlock::new(&self.instructions, 0);
-        let options = match labels {
-            [] => BlockEncoderOptions::NONE,
-            _ => BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS,
+        starts.push(end as u32);
+        let offset = |label: Label| {
+            let instruction = self.labels.get(label.0).copied().flatten();
+            instruction.map(|instruction| starts[instruction]).ok_or(CompileError::Label(label.0))
         };
-        let encoded = BlockEncoder::encode(64, block, options)?;
-        let offset = |label: &Label| {
-            let instruction = self.labels[label.0].ok_or(CompileError::Label(label.0))?;
-            Ok::<_, CompileError>(encoded.new_instruction_offsets[instruction])
-        };
-        let offsets = labels.iter().map(offset).collect::<Result<_, _>>()?;
-        Ok((encoded.code_buffer, offsets))
+        let mut bytes = encoder.take_buffer();
+        for (end, label) in branches {
+            let distance = offset(label)?.wrapping_sub(end as u32);
+            bytes[end - 4..end].copy_from_slice(&distance.to_le_bytes());
+        }
+        let offsets = labels.iter().copied().map(offset).collect::<Result<_, _>>()?;
+        Ok((bytes, offsets))
     }
 }
