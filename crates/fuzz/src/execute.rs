@@ -37,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     target("engines-r500-vertex", Isa::R500, PROGRAMS, programs_vertex, vertices),
     target("engines-r700", Isa::R700, PROGRAMS, programs_r700, wavefronts),
     target("engines-tesla", Isa::Tesla, PROGRAMS, programs_tesla, warps),
+    target("calls-r700", Isa::R700, CALLS, calls_r700, wavefronts),
     target("reach-r500", Isa::R500, REACHES, relative_r500, fragment),
     target("reach-r700", Isa::R700, REACHES, indexed_r700, wavefronts),
     target("reach-tesla", Isa::Tesla, REACHES, shared_tesla, warps),
@@ -47,6 +48,7 @@ const WORDS: &str =
     "arbitrary words end or trap with the same result on the reference, the fast and the compiled engine";
 const PROGRAMS: &str =
     "random programs have the same result on the reference, the fast and the compiled engine";
+const CALLS: &str = "vertex programs that call a fetch program have the same result on every engine";
 const REACHES: &str = "programs with extreme addresses near side exits access only their own memory, and have the \
                        same result on every engine";
 const BARRIERS: &str = "programs whose warps meet at barriers have the same result on every engine, whether blocks run \
@@ -207,6 +209,8 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 const MEMORY: u8 = 1;
 /// Value of the launch byte for [`wavefronts`]: a launch with registers relative to AR and aL.
 const INDEXED: u8 = 2;
+/// Value of the launch byte for [`wavefronts`]: a launch of vertices with a fetch program.
+const FETCHING: u8 = 3;
 
 fn words_r700(random: &mut Random) -> Vec<u8> {
     let words = match random.below(4) {
@@ -248,10 +252,15 @@ fn indexed_r700(random: &mut Random) -> Vec<u8> {
     of_program(random, INDEXED, 0, &words)
 }
 
+fn calls_r700(random: &mut Random) -> Vec<u8> {
+    let program = r700_programs::calling(random);
+    of_program(random, FETCHING, 0, &program.words)
+}
+
 fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
-    let [mode, level, launch, chip] = head(bytes);
+    let [mode, level, kind, chip] = head(bytes);
     let (mut random, words) = parts(bytes, 2, 512);
-    let mut launch = match launch & 3 {
+    let mut launch = match kind & 3 {
         INDEXED => r700_programs::indexed::launch(&mut random),
         MEMORY => r700_programs::memory::launch(&mut random),
         _ => r700_programs::launch(&mut random),
@@ -261,6 +270,11 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
         launch.environment_mut().chip = chosen(chip, CHIPS);
     }
     launch.environment_mut().dx10_loop_limit = Some(1 + random.below(20));
+    if kind & 3 == FETCHING {
+        let words = r700_programs::fetch_program(&mut random).into();
+        launch.environment_mut().stage = r700::launch::Stage::Vertex;
+        launch.environment_mut().fetch_program = Some(r700::launch::FetchProgram { words, start: 0 });
+    }
     let program = Program::from_words(words);
     runs(&options(mode, level, 3000), |options| r700::run::run(&program, &launch, options))
 }

@@ -360,6 +360,38 @@ pub fn conditional(random: &mut Random) -> Program {
     Program::from_words(words.into_iter().flatten().collect::<Vec<u32>>())
 }
 
+/// The upper words of control flow instructions that access no register. Each has the bit BARRIER.
+const CALL_FS: u32 = 1 << 31 | 0x13 << 23;
+const RETURN: u32 = 1 << 31 | 0x14 << 23;
+const END_OF_PROGRAM: u32 = 1 << 21;
+
+/// Returns the number of control flow instructions before the exports of a [`conditional`] program.
+fn flow_length(words: &[u32]) -> usize {
+    words.chunks(2).position(|word| word[1] == 0x9380_0688).unwrap_or(0)
+}
+
+/// Returns a [`conditional`] program in which CALL_FS replaces some control flow instruction. Some programs end before
+/// their exports.
+pub fn calling(random: &mut Random) -> Program {
+    let mut words = conditional(random).words;
+    let count = flow_length(&words) as u32;
+    words[2 * random.below(count + 2) as usize..][..2].copy_from_slice(&[0, CALL_FS]);
+    if random.once_in(4) {
+        words[2 * random.below(count) as usize + 1] |= END_OF_PROGRAM;
+    }
+    Program::from_words(words)
+}
+
+/// Returns the words of a fetch program: a [`conditional`] program with a RETURN before its exports. Some fetch programs
+/// have no RETURN, and some return earlier.
+pub fn fetch_program(random: &mut Random) -> Vec<u32> {
+    let mut words = conditional(random).words;
+    let count = flow_length(&words) as u32;
+    let at = if random.once_in(4) { random.below(count + 4) } else { count };
+    words[2 * at as usize..][..2].copy_from_slice(&[0, RETURN]);
+    words
+}
+
 /// Returns a launch on an R700 with four registers and six constants.
 pub fn launch(random: &mut Random) -> Launch {
     let chip = [Chip::RV770, Chip::RV770, Chip::named("rv730").unwrap()][random.below(3) as usize];
