@@ -362,6 +362,51 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
     assert!(ended >= programs / 3 && trapped >= programs / 30);
 }
 
+/// Constants past the end of a bank are zeros, and addresses relative to `$a` have 16 bits. (1.7, 13.18) A store of
+/// several words stores the words of the last lane if lanes have the same address.
+#[test]
+fn constants_at_any_address_and_stores_of_several_words_do_the_same_in_every_way() {
+    let (programs, mut random) = Campaign::of_random(300, 0x51ed_270b_2f1c_9a3d);
+    let mut ended = 0u64;
+    for _ in 0..programs {
+        let first = random.one_of(&[0, 0, 4, 0x30, 0x7e, 0xfff0, 0xfffc, 0x8000]);
+        let mut text = format!(
+            "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 {:#x}\nmov b32 $r3 {first:#x}\nadd b32 $r2 $r2 $r3\n\
+             shl b32 $r3 $r0 {:#x}\nadd b32 $r1 $r1 $r3\nmov b32 $r15 0x3\nset $c0 # l u32 $r0 $r15\nAGAIN:\n\
+             shl $a1 $r2 0x0\n",
+            random.below(5),
+            random.below(6)
+        );
+        for _ in 0..4 {
+            let guard = random.one_of(&["", "", "(lg $c0) ", "(e $c0) "]);
+            let data = 4 + random.below(8);
+            text += &match random.below(6) {
+                0 => format!("{guard}ld $r{data} b32 c1[$a1+{:#x}]\n", 4 * random.below(32)),
+                1 => format!("{guard}ld $r{data} u16 c1[$a1+{:#x}]\n", 2 * random.below(32)),
+                2 => format!("{guard}ld $r{data} s16 c1[$a1+{:#x}]\n", 2 * random.below(32)),
+                3 => format!("{guard}ld $r{data} u8 c1[$a1+{:#x}]\n", random.below(32)),
+                4 => format!("{guard}st b64 g14[$r1] $r{}d\n", 4 + 2 * random.below(4)),
+                _ => format!("{guard}st b128 g14[$r1] $r{}q\n", 4 + 4 * random.below(2)),
+            };
+        }
+        text +=
+            "mov b32 $r3 0x1\nadd b32 $r2 $r2 $r3\nsub b32 $c1 $r15 $r15 $r3\n(lg $c1) bra AGAIN\nexit nop\n";
+        let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let mut compute = Compute::of(&program, CHIP).unwrap();
+        compute.setup_mut().registers = 16;
+        compute.block = [1 + random.below(70), 1, 1];
+        compute.params = OUT.to_le_bytes().to_vec();
+        let mut bytes = |count: u32| Vec::from_iter((0..count).map(|_| random.next() as u8));
+        let (bank, buffer) = (bytes(0x10000), bytes(0x900));
+        let size = random.one_of(&[0, 1, 3, 4, 0x33, 0x100, 0x1_0000]);
+        assert!(compute.setup_mut().constants.place(1, 0, &bank[..size]));
+        compute.memory = Memory::new(vec![Buffer::new(OUT, buffer)]).unwrap();
+        ended += u64::from(run(Launch::Compute(compute), &program, &Options::default()).is_ok());
+    }
+    assert!(ended >= programs / 2);
+}
+
 /// Returns a fragment or vertex program that reads and writes every kind of data of its stage.
 fn graphics_program(stage: Stage, random: &mut Random) -> String {
     let mut text = "mov b32 $r5 0x4\nset $c0 # l u32 $r1 $r5\n".to_owned();

@@ -353,40 +353,48 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
-    /// Returns whether a transfer has a template. The transfer must be a load from g[], or a store of a word to g[].
-    pub(super) fn reaches_global(&self, transfer: &Transfer) -> bool {
+    /// Returns whether a transfer to or from the memory of a site has a template. The transfer must be a load from g[] or
+    /// c[], or a store of whole words to g[].
+    pub(super) fn reaches_site(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
-        let is_row = base.is_some_and(|place| self.lowered.is_register(place));
-        let moves = match transfer.kind {
-            Kind::Load { .. } => true,
-            Kind::Store { .. } => mem.access == Access::B32,
-            Kind::Atomic { .. } | Kind::Atomic64(_) | Kind::LoadLock | Kind::StoreUnlock { .. } => false,
+        let has_base = match (base, mem.base) {
+            (Some(place), _) => self.lowered.is_register(*place),
+            (None, Base::A(register)) => address_row(register.into()).is_some(),
+            (None, Base::R(_)) => false,
         };
-        moves && is_row && matches!(mem.space, Space::Global(_))
+        has_base
+            && match (transfer.kind, mem.space) {
+                (Kind::Load { .. }, Space::Global(_) | Space::Const(_)) => true,
+                (Kind::Store { .. }, Space::Global(_)) => mem.access.bytes() >= 4,
+                _ => false,
+            }
     }
 
-    /// Loads rows from g[], or stores a row to g[]. Compiled code numbers the accesses that it executes without a call.
-    /// `site` is the number of this access.
-    pub(super) fn transfer_global(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
-        let Transfer { mem, rows: [place, ..], base, set, .. } = *transfer;
-        let base = self.place(base?);
-        let (base, mask) = (self.rows.settle(base), self.mask_of(set));
+    /// Loads rows from g[] or c[], or stores rows to g[]. Compiled code numbers the accesses that it executes without a
+    /// call. `site` is the number of this access.
+    pub(super) fn transfer_site(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
+        let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
+        let (base, offset) = self.base(transfer)?;
+        let mask = self.mask_of(set);
         if mem.access == Access::B32 {
-            let inside = self.rows.strip.inside_site(site, base, mem.offset, mask);
+            let inside = self.rows.strip.inside_site(site, base, offset, mask);
             return self.move_words(transfer, place, set, inside);
         }
         let size = mem.access.bytes();
         // If an address is not a multiple of the access size, the access ignores the low bits of the address. (13.18)
         let (first, bits) = self.rows.emit([base], |[base]| {
-            let address = base.plus(base.same(mem.offset as u32));
+            let address = base.plus(base.same(offset as u32));
             let bits = (address & address.same(4_u32.wrapping_sub(size))).left(address.same(3));
             ((address & address.same(!(size.max(4) - 1))).value(), bits.value())
         });
-        let load = |distance: u32| {
-            let inside = self.rows.strip.inside_site(site, first, distance as i32, mask);
-            self.rows.strip.window_load(inside)
-        };
-        let mut words: Vec<Value> = (0..size).step_by(4).map(load).collect();
+        let mut inside = |distance: u32| self.rows.strip.inside_site(site, first, distance as i32, mask);
+        let words: Vec<Inside> = (0..size).step_by(4).map(&mut inside).collect();
+        if let Kind::Store { .. } = transfer.kind {
+            let moved = words.into_iter().zip(transfer.rows);
+            return moved.map(|(inside, place)| self.move_words(transfer, place, set, inside)).collect();
+        }
+        let mut words: Vec<Value> =
+            words.into_iter().map(|inside| self.rows.strip.window_load(inside)).collect();
         if size < 4 {
             let part = self.rows.two(Two::Shr, words[0], bits);
             words[0] = self.extended(part, 8 * size, matches!(mem.access, Access::S8 | Access::S16));
@@ -398,15 +406,25 @@ impl<'a> Way<'a> {
     /// Loads each lane's word of s[] to a row, or stores a row to s[]. A segment executes a store after all other
     /// operations of the segment.
     pub(super) fn transfer(&mut self, transfer: &Transfer) -> Option<()> {
-        let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
-        let base = match (transfer.base, mem.base) {
-            (Some(place), _) => self.place(place),
-            (None, Base::A(register)) => self.rows.read(address_row(register.into())?),
+        let Transfer { rows: [place, ..], set, .. } = *transfer;
+        let (base, offset) = self.base(transfer)?;
+        let mask = self.mask_of(set);
+        let inside = self.rows.strip.inside(base, i32::from(offset as i16), mask)?;
+        self.move_words(transfer, place, set, inside)
+    }
+
+    /// Returns the base address of a transfer, and the offset in bytes. An address relative to a `$a` has 16 bits. If the
+    /// sum of base and offset needs more bits, no memory of a site has this address.
+    fn base(&mut self, transfer: &Transfer) -> Option<(Value, i32)> {
+        let offset = transfer.mem.offset;
+        let (base, offset) = match (transfer.base, transfer.mem.base) {
+            (Some(place), _) => (self.place(place), offset),
+            (None, Base::A(register)) => {
+                (self.rows.read(address_row(register.into())?), i32::from(offset as i16))
+            }
             (None, Base::R(_)) => return None,
         };
-        let (base, mask) = (self.rows.settle(base), self.mask_of(set));
-        let inside = self.rows.strip.inside(base, i32::from(mem.offset as i16), mask)?;
-        self.move_words(transfer, place, set, inside)
+        Some((self.rows.settle(base), offset))
     }
 
     fn move_words(&mut self, transfer: &Transfer, place: Place, set: u8, inside: Inside) -> Option<()> {

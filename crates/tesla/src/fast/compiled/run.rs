@@ -14,7 +14,7 @@ use crate::block::SLICE;
 use crate::fast::cursor::{Cursor, Halt, Position};
 use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::lower::Last;
-use crate::fast::words::{Kind, Transfer};
+use crate::fast::words::{Kind, Reach, Transfer};
 use crate::inst::Space;
 use crate::state::Parts;
 
@@ -88,13 +88,13 @@ impl LinkedMachine for Tesla {
         if done {
             // A store may have changed the layout.
             state.follow_layout(memory.layout());
-            if let Some((site, (segment, address))) = address {
-                let writes = matches!(access.transfer.kind, Kind::Store { .. });
-                if let Some((start, bytes)) = memory.whole(segment, address, writes) {
-                    // SAFETY: until the layout of the memory changes, the threads of the launch may access these bytes
-                    // at any time, and only stores need `writes`. After a change, the site has no memory.
-                    unsafe { state.set_site(site, start, bytes) };
-                }
+            if let Some((site, address)) = address
+                && let Some((start, bytes)) = site_memory(*memory, &access.transfer, address)
+            {
+                // SAFETY: until the layout of the memory changes, the threads of the launch may access these bytes of
+                // g[] at any time, and only stores need to write them. After a change, the site has no memory. The
+                // bytes of c[] do not change during a launch, and code only loads them.
+                unsafe { state.set_site(site, start, bytes) };
             }
             execute(lanes, access.after.start, access.after.end);
         }
@@ -227,12 +227,23 @@ fn before(current: usize, waits: u32, count: usize) -> impl Iterator<Item = usiz
     (1..=waits as usize).map(move |distance| (current + count - distance) % count)
 }
 
-/// Returns the segment of g[] and the address that the first lane accesses.
-fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<(u8, u32)> {
-    let Space::Global(segment) = transfer.mem.space else { return None };
+/// Returns the address that the first lane accesses.
+fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<u32> {
     let first = lanes.set(transfer.set).trailing_zeros() as usize;
-    let base = lanes.row_of(transfer.base?).get(first)?;
-    Some((segment, base.wrapping_add(transfer.mem.offset as u32)))
+    match (transfer.base, transfer.mem.base) {
+        (Some(place), _) => Some(lanes.row_of(place).get(first)?.wrapping_add(transfer.mem.offset as u32)),
+        // The address selects a buffer of g[], and only a register addresses g[].
+        _ => Some(0),
+    }
+}
+
+/// Returns the memory that contains an address of a transfer, and the address of the first byte of this memory.
+fn site_memory(memory: &mut dyn Reach, transfer: &Transfer, address: u32) -> Option<(u32, *mut [u8])> {
+    match transfer.mem.space {
+        Space::Global(segment) => memory.whole(segment, address, matches!(transfer.kind, Kind::Store { .. })),
+        Space::Const(bank) => Some((0, std::ptr::from_ref(memory.constants(bank)).cast_mut())),
+        _ => None,
+    }
 }
 
 impl Lanes<'_> {

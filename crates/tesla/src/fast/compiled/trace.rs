@@ -135,7 +135,7 @@ struct Tracer<'a> {
     absorbed: Vec<bool>,
     /// Whether compiled code completes each load or store for all lanes before it starts the next load or store.
     both: bool,
-    /// Number of accesses to g[] that compiled code executes without a call.
+    /// Number of accesses to g[] and c[] that compiled code executes without a call.
     sites: u32,
     /// Maximum number of instructions of a node.
     most: u32,
@@ -369,14 +369,14 @@ impl<'a> Tracer<'a> {
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
         let number = Some(number);
-        if templates && self.linker.slow.reaches_global(transfer) && self.sites < SITES {
+        if templates && self.linker.slow.reaches_site(transfer) && self.sites < SITES {
             let site = self.sites;
             self.sites += 1;
             let access = Access { number, site: Some(site) };
             self.call(own, is_first, Call { operations: before.clone(), access });
             self.operate(before);
             self.linker.both(|way| {
-                let _ = way.transfer_global(transfer, site);
+                let _ = way.transfer_site(transfer, site);
             });
             return self.operate(after.clone());
         }
