@@ -386,7 +386,7 @@ impl Meetings<'_> {
         let [d, a, b] = [(); 3].map(|()| format!("$r{}", 2 + random.below(6)));
         let (guard, base, offset) = (predicate(random), 1 + random.below(4), 4 * random.below(9));
         let segment = random.one_of(&["g14", "g14", "g0"]);
-        let line = match random.below(25) {
+        let line = match random.below(27) {
             0..4 => format!("{guard}mov b32 {d} b32 s[$a{base}+{:#x}]", 0x40 + offset),
             4 => format!("{guard}add b32 {d} b32 s[$a{base}+{:#x}] {a}", 0x40 + offset),
             5..8 => format!("{guard}st b32 s[$a{base}+{:#x}] {a}", 0x40 + offset),
@@ -409,6 +409,11 @@ impl Meetings<'_> {
             }
             22 => format!("{guard}vote {} $c1", random.one_of(&["any", "all"])),
             23 => format!("mov {d} $physid"),
+            24 => format!("{guard}st b64 {segment}[$r13] $r{}d", 2 * (1 + random.below(3))),
+            25 => {
+                let size = random.one_of(&["b32", "b32", "u8", "u16", "s16"]);
+                format!("{guard}ld {d} {size} c1[$a{base}+{:#x}]", offset & 0x1c)
+            }
             _ => format!("{guard}mul rn f32 {d} {a} {b}"),
         };
         self.add(&line);
