@@ -30,6 +30,7 @@ const LENIENT: Options = Options {
     level: None,
     watchdog: 1 << 28,
     jobs: None,
+    always_ahead: false,
     race_check: true,
 };
 
