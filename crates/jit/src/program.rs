@@ -768,8 +768,9 @@ impl Compiler<'_> {
             (Some(_), Some(_)) => Some(failed),
             (Some(_), None) => Some(self.later(REFUSED, number)),
         };
-        let is_empty = |strip: &Strip| strip.effects.is_empty();
-        if !is_empty(exact) || fast.is_some_and(|fast| !is_empty(fast)) {
+        let has_effects = |strip: &Strip| !strip.effects.is_empty();
+        // Guards replace the check of a node. So the code with the guards is necessary even if it has no effects.
+        if guards || has_effects(exact) || fast.is_some_and(has_effects) {
             let mut words: Vec<u32> = fast.into_iter().chain([exact]).flat_map(Strip::words).collect();
             words.sort_unstable();
             words.dedup();

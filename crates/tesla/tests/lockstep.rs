@@ -135,6 +135,18 @@ fn every_row_does_the_same_in_lenient_mode() {
     sweep(Mode::Lenient, 200, 0x2545_f491_4f6c_dd1d);
 }
 
+/// The destination `$a5` does not exist, so nothing uses the loaded byte. A lane outside s[] traps nevertheless.
+#[test]
+fn a_load_without_a_use_traps_outside_shared_memory() {
+    // (geu $c1) shl $a5 u8 s[$a4+0x12] 0x1
+    let words = [0x0001_2415, 0xc020_1704];
+    for level in Level::available() {
+        for seed in (1..200).chain([0x56e6_e7f3_e658_d13f]) {
+            compare(&words, Chip::G80, Stage::Compute, Mode::Lenient, level, seed, 2);
+        }
+    }
+}
+
 #[test]
 fn every_texture_instruction_and_quadop_does_the_same_on_any_texture() {
     let mut random = Random::new(0x7e57_0001);

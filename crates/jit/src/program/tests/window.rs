@@ -25,6 +25,8 @@ type Rows = [[u32; N]; 4];
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Accesses {
     Loads,
+    /// Loads whose words are not used. The node has no other effect.
+    UnusedLoads,
     Stores,
     /// Stores in a strip that bails out without a separate check.
     StoresAtOnce,
@@ -36,10 +38,11 @@ fn row(number: u32) -> Row {
     Row::Group(number * 4 * N as u32)
 }
 
-/// Returns a node with one of three kinds of accesses. The first kind loads the word at the address plus 4 bytes into
-/// row 2 and the word at the address into row 3. The second kind stores row 1 at the address plus 4 bytes.
-/// [`Accesses::Several`] loads the word at the address into row 3, stores row 1 at the address plus 4 bytes, and then
-/// stores row 0 at the address. If `site` is set, the node accesses the memory of a site.
+/// Returns a node with one of four kinds of accesses. The first kind loads the word at the address plus 4 bytes into row
+/// 2 and the word at the address into row 3. [`Accesses::UnusedLoads`] loads the same words into no row. The third kind
+/// stores row 1 at the address plus 4 bytes. [`Accesses::Several`] loads the word at the address into row 3, stores row 1
+/// at the address plus 4 bytes, and then stores row 0 at the address. If `site` is set, the node accesses the memory of a
+/// site.
 fn body(accesses: Accesses, site: bool) -> Node {
     let mut strip = if site { Strip::new() } else { Strip::with_window(BYTES) };
     let (address, value, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(MASK)));
@@ -53,6 +56,10 @@ fn body(accesses: Accesses, site: bool) -> Node {
         strip.store(row(3), loaded);
         strip.window_store(second, value);
         strip.window_store(first, address);
+        return node(Segment::new(None, strip));
+    }
+    if accesses == Accesses::UnusedLoads {
+        let _ = [first, second].map(|inside| strip.window_load(inside));
         return node(Segment::new(None, strip));
     }
     if accesses != Accesses::Loads {
@@ -127,6 +134,7 @@ proptest! {
         lanes in prop_oneof![Just(u64::from(u32::MAX)), any::<u32>().prop_map(|lanes| u64::from(lanes) | 1)],
         accesses in prop_oneof![
             Just(Accesses::Loads),
+            Just(Accesses::UnusedLoads),
             Just(Accesses::Stores),
             Just(Accesses::StoresAtOnce),
             Just(Accesses::Several),
@@ -158,6 +166,7 @@ proptest! {
                 Accesses::Loads => {
                     (expected[2][lane], expected[3][lane]) = (window[word + 1], window[word]);
                 }
+                Accesses::UnusedLoads => {}
                 Accesses::Several => {
                     expected[3][lane] = window[word];
                     left[word + 1] = values[lane];
@@ -172,8 +181,9 @@ proptest! {
         }
         let mut bytes: [u8; BYTES as usize] = std::array::from_fn(|at| window[at / 4].to_le_bytes()[at % 4]);
         let node = body(accesses, site);
+        let stores = !matches!(accesses, Accesses::Loads | Accesses::UnusedLoads);
         let Over { left: reason, counts, state } =
-            run(level, node, &mut rows, &mut bytes, lanes, [site, accesses != Accesses::Loads]);
+            run(level, node, &mut rows, &mut bytes, lanes, [site, stores]);
         window = std::array::from_fn(|word| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * word + byte])));
         let (reason_then, ran) = match outside {
             None => (Left::Outside(AFTER), 1),
