@@ -407,6 +407,52 @@ fn constants_at_any_address_and_stores_of_several_words_do_the_same_in_every_way
     assert!(ended >= programs / 2);
 }
 
+/// An access to a part of a word ignores the low bits of its address, and addresses relative to `$a` have 16 bits.
+/// (13.18)
+#[test]
+fn parts_of_words_of_shared_memory_do_the_same_in_every_way() {
+    let (programs, mut random) = Campaign::of_random(300, 0x6a09_e667_f3bc_c908);
+    let (mut ended, mut trapped) = (0u64, 0u64);
+    for _ in 0..programs {
+        let (threads, shift) = (1 + random.below(70), random.below(4));
+        let first = random.one_of(&[0, 0x40, 0x41, 0x43, 0x7e, 0x13c, 0xffe0, 0xffff, 0x8000]);
+        let mut text = format!(
+            "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nshl $a2 $r2 0x0\n\
+             mov b32 $r3 0x9e37\nmul $r4 u16 $r0l u16 $r3l\nshl b32 $r3 $r4 0xf\nxor b32 $r4 $r4 $r3\n\
+             st b32 s[$a2+0x40] $r4\nbar inc wait 0x0 0xfff\nshl b32 $r2 $r0 {shift:#x}\nmov b32 $r3 {first:#x}\n\
+             add b32 $r2 $r2 $r3\nmov b32 $r15 0x3\nset $c0 # l u32 $r0 $r15\nAGAIN:\nshl $a1 $r2 0x0\n"
+        );
+        for number in 0..4 {
+            let guard = random.one_of(&["", "", "(lg $c0) ", "(e $c0) "]);
+            let (access, step) = random.one_of(&[("u8", 1), ("u16", 2), ("s16", 2), ("b32", 4)]);
+            let offset = step * random.below(0x80 / step);
+            text += &format!("{guard}ld $r{} {access} s[$a1+{offset:#x}]\n", 5 + number);
+            text += &format!("xor b32 $r4 $r4 $r{}\nshl b32 $r4 $r4 0x1\n", 5 + number);
+            if random.once_in(4) {
+                text += &format!("{guard}st b32 s[$a2+0x40] $r4\n");
+            }
+        }
+        text += "mov b32 $r3 0x1\nadd b32 $r2 $r2 $r3\nsub b32 $c1 $r15 $r15 $r3\n(lg $c1) bra AGAIN\n\
+                 exit st b32 g14[$r1] $r4\n";
+        let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let mut compute = Compute::of(&program, CHIP).unwrap();
+        compute.setup_mut().registers = 16;
+        compute.block = [threads, 1, 1];
+        compute.shared_bytes = Some(random.one_of(&[0x40 + 4 * threads, 0x200, 0x3ffc]));
+        compute.params = OUT.to_le_bytes().to_vec();
+        compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * threads as usize])]).unwrap();
+        let options = Options { mode: Mode::Lenient, ..Options::default() };
+        match run(Launch::Compute(compute), &program, &options) {
+            Ok(_) => ended += 1,
+            Err(RunError::Trap(_)) => trapped += 1,
+            Err(other) => panic!("{text}\n{other}"),
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended >= programs / 3 && trapped >= programs / 10);
+}
+
 /// Returns a fragment or vertex program that reads and writes every kind of data of its stage.
 fn graphics_program(stage: Stage, random: &mut Random) -> String {
     let mut text = "mov b32 $r5 0x4\nset $c0 # l u32 $r1 $r5\n".to_owned();

@@ -280,11 +280,10 @@ fn shared_line(random: &mut Random) -> String {
     match random.below(12) {
         0..4 => format!("{guard}mov b32 {d} b32 {at}"),
         4 => format!("{guard}add b32 {d} b32 {at} {a}"),
-        5 => format!(
-            "{guard}ld {d} {} s[$a{base}+{:#x}]",
-            random.one_of(&["b32", "u16", "s16"]),
-            4 * random.below(8)
-        ),
+        5 => {
+            let (access, step) = random.one_of(&[("b32", 4), ("u16", 2), ("s16", 2), ("u8", 1)]);
+            format!("{guard}ld {d} {access} s[$a{base}+{:#x}]", step * random.below(32 / step))
+        }
         6 | 7 => format!("{guard}st b32 {at} {a}"),
         8 => format!("mov b32 $r13 {:#x}\n{guard}mov b32 {d} $r13", address(random)),
         9 => format!("{guard}mov b32 {d} b32 s[{:#x}]", 4 * random.below(32)),
@@ -391,7 +390,7 @@ impl Meetings<'_> {
             4 => format!("{guard}add b32 {d} b32 s[$a{base}+{:#x}] {a}", 0x40 + offset),
             5..8 => format!("{guard}st b32 s[$a{base}+{:#x}] {a}", 0x40 + offset),
             8 => format!("{guard}mov b32 {d} b32 s[{:#x}]", 4 * random.below(32)),
-            9 => format!("{guard}ld {d} {} s[$a{base}+0x40]", random.one_of(&["u16", "s16", "b32"])),
+            9 => format!("{guard}ld {d} {} s[$a{base}+0x40]", random.one_of(&["u8", "u16", "s16", "b32"])),
             10 => format!("and b32 $r14 {a} $r15\nshl $a{base} $r14 0x2"),
             11 => format!("and b32 $r14 {a} $r15\nshl b32 $r14 $r14 0x2\nadd b32 $r13 $r1 $r14"),
             12 => format!("add b32 $r13 $r1 {}", random.one_of(&["$r0", "$r8", "$r9", "$r10"])),

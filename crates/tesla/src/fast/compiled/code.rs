@@ -333,23 +333,23 @@ impl<'a> Way<'a> {
         self.loads
     }
 
-    /// Returns whether a load or store of s[] has a template. Each lane must access a whole word.
+    /// Returns whether a load or store of s[] has a template. The transfer must be a load, or a store of whole words.
     pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
-        // Only accesses to whole words have a template. The reason is that the code checks word by word whether a store
-        // and a load overlap.
-        let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
-        let base = match (base, mem.base) {
+        let has_base = match (base, mem.base) {
             (Some(place), _) => self.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
             (None, Base::A(register)) => address_row(register.into()).is_some(),
             (None, Base::R(_)) => false,
         };
-        let moves = matches!(transfer.kind, Kind::Load { .. } | Kind::Store { .. });
-        moves
-            && !self.lowered.checked
+        let moves = match (transfer.kind, mem.access) {
+            (Kind::Load { .. } | Kind::Store { .. }, Access::B32) => mem.offset & 3 == 0,
+            (Kind::Load { .. }, access) => access.bytes() < 4,
+            _ => false,
+        };
+        !self.lowered.checked
             && mem.space == Space::Shared
-            && whole
-            && base
+            && has_base
+            && moves
             && self.lowered.shared >= 4
     }
 
@@ -370,14 +370,19 @@ impl<'a> Way<'a> {
             }
     }
 
-    /// Loads rows from g[] or c[], or stores rows to g[]. Compiled code numbers the accesses that it executes without a
-    /// call. `site` is the number of this access.
-    pub(super) fn transfer_site(&mut self, transfer: &Transfer, site: u32) -> Option<()> {
+    /// Loads rows from memory, or stores rows to memory. Compiled code numbers the accesses to g[] and c[] that it
+    /// executes without a call. `site` is the number of this access. If `site` is `None`, the memory is s[]. A segment
+    /// executes a store after all other operations of the segment.
+    pub(super) fn transfer(&mut self, transfer: &Transfer, site: Option<u32>) -> Option<()> {
         let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
         let (base, offset) = self.base(transfer)?;
         let mask = self.mask_of(set);
+        let inside = |strip: &mut Strip, base, distance| match site {
+            Some(site) => Some(strip.inside_site(site, base, distance, mask)),
+            None => strip.inside(base, distance, mask),
+        };
         if mem.access == Access::B32 {
-            let inside = self.rows.strip.inside_site(site, base, offset, mask);
+            let inside = inside(&mut self.rows.strip, base, offset)?;
             return self.move_words(transfer, place, set, inside);
         }
         let size = mem.access.bytes();
@@ -387,12 +392,13 @@ impl<'a> Way<'a> {
             let bits = (address & address.same(4_u32.wrapping_sub(size))).left(address.same(3));
             ((address & address.same(!(size.max(4) - 1))).value(), bits.value())
         });
-        let mut inside = |distance: u32| self.rows.strip.inside_site(site, first, distance as i32, mask);
-        let words: Vec<Inside> = (0..size).step_by(4).map(&mut inside).collect();
+        let inside = |distance: u32| inside(&mut self.rows.strip, first, distance as i32);
+        let words: Vec<Inside> = (0..size).step_by(4).map(inside).collect::<Option<_>>()?;
         if let Kind::Store { .. } = transfer.kind {
             let moved = words.into_iter().zip(transfer.rows);
             return moved.map(|(inside, place)| self.move_words(transfer, place, set, inside)).collect();
         }
+        self.loads = true;
         let mut words: Vec<Value> =
             words.into_iter().map(|inside| self.rows.strip.window_load(inside)).collect();
         if size < 4 {
@@ -401,16 +407,6 @@ impl<'a> Way<'a> {
         }
         words.into_iter().zip(transfer.rows).for_each(|(word, place)| self.write(place, set, word));
         Some(())
-    }
-
-    /// Loads each lane's word of s[] to a row, or stores a row to s[]. A segment executes a store after all other
-    /// operations of the segment.
-    pub(super) fn transfer(&mut self, transfer: &Transfer) -> Option<()> {
-        let Transfer { rows: [place, ..], set, .. } = *transfer;
-        let (base, offset) = self.base(transfer)?;
-        let mask = self.mask_of(set);
-        let inside = self.rows.strip.inside(base, i32::from(offset as i16), mask)?;
-        self.move_words(transfer, place, set, inside)
     }
 
     /// Returns the base address of a transfer, and the offset in bytes. An address relative to a `$a` has 16 bits. If the

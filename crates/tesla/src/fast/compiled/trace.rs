@@ -376,7 +376,7 @@ impl<'a> Tracer<'a> {
             self.call(own, is_first, Call { operations: before.clone(), access });
             self.operate(before);
             self.linker.both(|way| {
-                let _ = way.transfer_site(transfer, site);
+                let _ = way.transfer(transfer, Some(site));
             });
             return self.operate(after.clone());
         }
@@ -394,7 +394,7 @@ impl<'a> Tracer<'a> {
         self.operate(before);
         self.linker.both(|way| {
             // The check above has shown that the access has a template on this path.
-            let _ = way.transfer(transfer);
+            let _ = way.transfer(transfer, None);
         });
         self.operate(after.clone());
         if let (true, Some(open)) = (stores, &mut self.open) {
