@@ -252,6 +252,153 @@ fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joi
     assert!(ended > 100 && trapped > 100);
 }
 
+/// Returns a program and its launch. In each iteration, the sides of an `if` load from and store to s[], and some lanes
+/// access the words of other lanes. `lines` are the lines of the two sides, and `joins` is the instruction with the join.
+fn sides(test: &str, [taken, not]: [&str; 2], joins: &str, threads: u32) -> (Compute, Program) {
+    let text = format!(
+        "mov b32 $r1 b32 s[0x10]\nand b32 $r0 $r0 0xffff\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nshl $a1 $r2 0x0\n\
+         mov b32 $r3 0x1\nxor b32 $r4 $r0 $r3\nshl $a2 $r4 0x2\nshl $a3 $r0 0x3\nmov b32 $r5 0x9e37\n\
+         mul $r6 u16 $r0l u16 $r5l\nadd b32 $r6 $r6 $r5\nst b32 s[$a1+0x40] $r6\nbar inc wait 0x0 0xfff\nmov b32 $r15 0x3\nAGAIN:\n\
+         add b32 $r7 $r7 $r15\njoinat JOIN\n{test}\n(lg $c0) bra TAKEN\n{not}bra JOIN\nTAKEN:\n{taken}JOIN:\n\
+         {joins}\nxor b32 $r6 $r6 $r7\nshl b32 $r6 $r6 0x1\nsub b32 $c1 $r15 $r15 $r3\n(lg $c1) bra AGAIN\n\
+         ld $r8 b32 s[$a1+0x40]\nxor b32 $r6 $r6 $r8\nexit st b32 g14[$r1] $r6\n"
+    );
+    let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+    let program = Program { words, ..Program::default() };
+    let mut compute = Compute::of(&program, CHIP).unwrap();
+    compute.setup_mut().registers = 16;
+    compute.block = [threads, 1, 1];
+    compute.shared_bytes = Some(0x140);
+    compute.params = OUT.to_le_bytes().to_vec();
+    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * threads as usize])]).unwrap();
+    (compute, program)
+}
+
+/// Returns options without checks for races, because the programs of [`sides`] have races.
+fn unchecked() -> Options {
+    Options { mode: Mode::Lenient, ..Options::default() }
+}
+
+/// Condition for the sides that run: odd lanes take the branch.
+const ODD: &str = "and b32 $c0 # $r0 $r3";
+
+#[test]
+fn sides_that_load_and_store_run_the_same_in_every_way() {
+    let (programs, mut random) = Campaign::of_random(400, 0xbb67_ae85_84ca_a73b);
+    let (mut ended, mut trapped) = (0u64, 0u64);
+    for _ in 0..programs {
+        let line = |random: &mut Random| {
+            let guard = random.one_of(&["", "", "", "(l $c1) ", "(lg $c0) "]);
+            let [d, a] = [(); 2].map(|()| 4 + random.below(4));
+            // The addresses relative to `$a3` are outside s[] for some lanes.
+            let base = if random.once_in(16) { 3 } else { random.one_of(&[1, 1, 2]) };
+            match random.below(9) {
+                0..3 => format!("{guard}ld $r{d} b32 s[$a{base}+0x40]\n"),
+                3 => format!("{guard}ld $r{d} {} s[$a{base}+0x42]\n", random.one_of(&["u8", "u16", "s16"])),
+                4..7 => format!("{guard}st b32 s[$a{base}+0x40] $r{a}\n"),
+                7 => format!("{guard}add b32 $r{d} b32 s[0x44] $r{a}\n"),
+                _ => format!("{guard}add rn f32 $r{d} $r{d} $r{a}\n"),
+            }
+        };
+        let side = |random: &mut Random| -> String { (0..random.below(4)).map(|_| line(random)).collect() };
+        let lines = [side(&mut random), side(&mut random)];
+        let test = random.one_of(&[
+            ODD,
+            "set $c0 # l u32 $r3 $r0",
+            "set $c0 # e u32 $r0 $r63",
+            "set $c0 # e u32 $r0 $r0",
+            "set $c0 # lg u32 $r15 $r0",
+            "ld $r8 b32 s[$a2+0x40]\nand b32 $c0 # $r8 $r3",
+        ]);
+        let joins = random.one_of(&[
+            "join nop",
+            "join ld $r7 b32 s[$a2+0x40]",
+            "join ld $r7 b32 s[$a3+0x40]",
+            "join st b32 s[$a2+0x40] $r6",
+            "join add b32 $r7 b32 s[0x44] $r6",
+            "join nop\nbar inc wait 0x0 0xfff",
+            "join nop\nst b32 s[$a1+0x40] $r7\nbar inc wait 0x0 0xfff",
+            "join nop\nld $r7 b32 s[$a2+0x40]",
+        ]);
+        let (mut compute, program) = sides(test, [&lines[0], &lines[1]], joins, 1 + random.below(70));
+        compute.setup_mut().limits.stack_entries = random.one_of(&[0, 1, 2, 4, 4, 4]);
+        let watchdog = if random.once_in(2) { 100_000 } else { 20 + u64::from(random.below(300)) };
+        match run(Launch::Compute(compute), &program, &Options { watchdog, ..unchecked() }) {
+            Ok(_) => ended += 1,
+            Err(RunError::Trap(_)) => trapped += 1,
+            Err(other) => panic!("{lines:?}\n{other}"),
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended >= programs / 4 && trapped >= programs / 4);
+}
+
+/// The lanes of the second side load what the lanes of the first side have stored. After the join, each lane loads what
+/// its neighbour has stored.
+#[test]
+fn a_load_after_a_store_of_another_side_gets_the_stored_word() {
+    let store = "st b32 s[$a2+0x40] $r7\n";
+    let (load, both) = ("ld $r6 b32 s[$a1+0x40]\n", "ld $r6 b32 s[$a2+0x40]\nst b32 s[$a1+0x40] $r7\n");
+    for [taken, not] in [[store, load], [load, store], [store, store], [both, both], [both, ""], ["", both]] {
+        for joins in ["join nop", "join ld $r7 b32 s[$a2+0x40]", "join nop\nld $r7 b32 s[$a2+0x40]"] {
+            let (compute, program) = sides(ODD, [taken, not], joins, 40);
+            run(Launch::Compute(compute), &program, &unchecked()).unwrap();
+        }
+    }
+}
+
+/// The lanes of one side end inside the side, so only the other lanes store a result.
+#[test]
+fn lanes_that_end_inside_a_side_do_not_reach_the_join() {
+    for (end, odd) in ["exit nop\n", "exit st b32 s[$a1+0x40] $r7\n"].into_iter().zip([1, 0]) {
+        let side = if odd == 1 { [end, ""] } else { ["", end] };
+        let (compute, program) = sides(ODD, side, "join nop", 32);
+        let outcome = run(Launch::Compute(compute), &program, &unchecked()).unwrap();
+        let words = outcome.memory.at(OUT).unwrap().bytes.as_chunks::<4>().0;
+        assert!(words.iter().enumerate().all(|(lane, word)| (*word == [0; 4]) == (lane % 2 == odd)));
+    }
+}
+
+/// The watchdog stops the launch at every instruction of the sides. The first side's arrival at the join does not count.
+#[test]
+fn a_watchdog_bites_inside_sides_that_load_and_store() {
+    let taken = "ld $r6 b32 s[$a1+0x40]\nadd b32 $r6 $r6 $r3\nst b32 s[$a1+0x40] $r6\n";
+    let (compute, program) = sides(ODD, [taken, "st b32 s[$a1+0x40] $r7\n"], "join nop", 32);
+    // 15 instructions before the loop, 3 iterations, and 3 instructions after the loop.
+    let enough = 15 + 3 * (4 + 3 + 2 + 5) + 3;
+    for watchdog in 1..enough + 2 {
+        let launch = Launch::Compute(compute.clone());
+        match run(launch, &program, &Options { watchdog, ..unchecked() }) {
+            Ok(outcome) => assert_eq!((outcome.statistics.instructions, watchdog >= enough), (enough, true)),
+            Err(_) => assert!(watchdog < enough, "{watchdog}"),
+        }
+    }
+}
+
+/// A lane of a side, or a lane at the join, accesses a word outside s[]. The launch traps, and the trap names this lane.
+#[test]
+fn a_lane_outside_shared_memory_traps_inside_a_side_and_at_the_join() {
+    let [load, store] = ["ld $r6 b32 s[$a3+0x40]\n", "st b32 s[$a3+0x40] $r6\n"];
+    let inside = "st b32 s[$a1+0x40] $r7\n";
+    for side in
+        [[load, ""], ["", load], [load, inside], [store, ""], ["", store], [store, inside], ["", inside]]
+    {
+        for joins in ["join nop", "join ld $r7 b32 s[$a3+0x40]"] {
+            // Lane 31 of the first warp is inside s[]. Lane 32, the first lane of the second warp, is outside.
+            let (compute, program) = sides(ODD, side, joins, 32);
+            run(Launch::Compute(compute), &program, &unchecked()).unwrap();
+            let (compute, program) = sides(ODD, side, joins, 40);
+            match run(Launch::Compute(compute), &program, &unchecked()) {
+                Err(RunError::Trap(trap)) => assert!(
+                    matches!(trap.trap.cause, Cause::Memory { address: 0x140 | 0x148, .. }),
+                    "{trap:?}"
+                ),
+                other => assert_eq!((side, joins, other.is_ok()), (["", inside], "join nop", true)),
+            }
+        }
+    }
+}
+
 /// Memory that does not lend its bytes: engines load and store lane by lane, as in launches on several threads.
 struct Recorded(Memory);
 

@@ -292,8 +292,8 @@ fn shared_line(random: &mut Random) -> String {
 }
 
 /// Returns a program with loads and stores of s[]. Between the loads and stores, lanes break, branch to a join, return
-/// or exit. Addresses are small, near the end of s[], or at the ends of the ranges of 16 and 32 bits. Masks depend on
-/// loaded values.
+/// or exit. Some loads and stores are in the sides of a branch. Addresses are small, near the end of s[], or at the ends
+/// of the ranges of 16 and 32 bits. Masks depend on loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {
@@ -332,8 +332,19 @@ pub fn shared(random: &mut Random) -> String {
             text += &format!("set $c0 # {compare} u32 {a} {b}\n");
             text += &leaves(random.one_of(&["(e $c0)", "(lg $c0)"]));
         }
-        text += &shared_line(random);
-        text += "\n";
+        if !random.once_in(4) {
+            text += &format!("{}\n", shared_line(random));
+            continue;
+        }
+        let mut side =
+            || -> String { (0..random.below(4)).map(|_| format!("{}\n", shared_line(random))).collect() };
+        let (taken, not) = (side(), side());
+        let (guard, compare) = (random.one_of(&["(e $c0)", "(lg $c0)"]), random.one_of(&["l", "e", "ge"]));
+        let value = random.one_of(&["$r2", "$r10", "$r12"]);
+        text += &format!(
+            "joinat J{number}\nset $c0 # {compare} u32 $r0 {value}\n{guard} bra T{number}\n{not}bra J{number}\n\
+             T{number}:\n{taken}J{number}:\njoin nop\n"
+        );
     }
     text += close;
     let results: String = (2..8).map(|register| format!("xor b32 $r8 $r8 $r{register}\n")).collect();

@@ -184,7 +184,8 @@ pub(super) struct Inside {
     pub(super) addresses: Vec<u32>,
 }
 
-/// A branch with two sides that lead to the same join. Each side is empty or a single block.
+/// A branch with two sides that lead to the same join. Each side is empty or a chain of blocks. The fast engine runs the
+/// sides one after the other only if each side is a single block without a load or store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Diamond {
     /// The byte address of the join.
@@ -202,7 +203,7 @@ pub(super) struct Diamond {
 pub(super) struct Side {
     /// The byte address at which the side begins.
     pub(super) pc: u32,
-    /// The block of this side, or [`NONE`] if the side is empty.
+    /// The first block of this side, or [`NONE`] if the side is empty.
     pub(super) block: u32,
 }
 
@@ -233,9 +234,10 @@ pub(super) struct Lowered {
     pub(super) blocks: Vec<Block>,
     /// Data for partial runs of each block.
     pub(super) inside: Vec<Inside>,
-    /// For each block, the diamond of the branch at the end of the block, if any.
+    /// For each block, the diamond of the branch at the end of the block, if any. The sides are single blocks.
     pub(super) diamonds: Vec<Option<Diamond>>,
-    /// For each block with a `joinat` at its end, the conditional that begins with this `joinat`, if any.
+    /// For each block with a `joinat` at its end, the conditional that begins with this `joinat`, if any. The sides are
+    /// single blocks.
     pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins at the word, or [`NONE`].
@@ -286,6 +288,16 @@ impl Lowered {
             ZERO => Some(0),
             row => *self.constants.get(row.checked_sub(FIXED)?)?,
         }
+    }
+
+    /// Returns the conditional that begins with the `joinat` at the end of a block. Each side may be a chain of blocks.
+    pub(super) fn conditional_of_chains(&self, context: &Context, number: u32) -> Option<Conditional> {
+        flow::conditional(context, &self.starts, &self.blocks, &self.blocks[number as usize], true)
+    }
+
+    /// Returns the blocks of a side, in order.
+    pub(super) fn blocks_of(&self, side: Side) -> impl Iterator<Item = u32> {
+        flow::chain(&self.blocks, side.block)
     }
 
     /// Returns the byte address of the first instruction of a block.
@@ -462,10 +474,13 @@ pub(super) fn lower(
     let mut lowered = lower.lowered;
     flow::link(context, &lowered.starts, &mut lowered.blocks);
     let Lowered { starts, blocks, .. } = &lowered;
-    lowered.diamonds = blocks.iter().map(|block| flow::diamond(context, starts, blocks, block)).collect();
-    let Lowered { starts, blocks, diamonds, .. } = &lowered;
-    lowered.conditionals =
-        blocks.iter().map(|block| flow::conditional(context, starts, blocks, diamonds, block)).collect();
+    (lowered.diamonds, lowered.conditionals) = blocks
+        .iter()
+        .map(|block| {
+            let diamond = flow::diamond(context, starts, blocks, block, false);
+            (diamond, flow::conditional(context, starts, blocks, block, false))
+        })
+        .collect();
     let constants = lowered.constants.iter().map(|value| Row([value.unwrap_or(0); WARP]));
     lowered.room.extend(constants);
     lowered

@@ -32,8 +32,6 @@ type Flags = [Value; 4];
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     rows: Rows,
-    /// Whether the path loads words of s[], or reads s[] at one address for all lanes.
-    loads: bool,
     /// The lanes of [`PREDICATED`], active or not.
     predicated: Option<Value>,
     /// Intermediate results of the current instruction.
@@ -67,7 +65,7 @@ impl<'a> Way<'a> {
     pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
         let mask = row(lowered.tables.mask);
         let rows = Rows::on(Strip::with_window(lowered.shared), mask, exact, false);
-        Way { lowered, rows, loads: false, predicated: None, temporaries: Default::default() }
+        Way { lowered, rows, predicated: None, temporaries: Default::default() }
     }
 
     // Rows.
@@ -328,11 +326,6 @@ impl<'a> Way<'a> {
 
     // s[].
 
-    /// Returns whether the path loads words of s[], or reads s[] at one address for all lanes.
-    pub(super) fn loads(&self) -> bool {
-        self.loads
-    }
-
     /// Returns whether a load or store of s[] has a template. The transfer must be a load, or a store of whole words.
     pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
@@ -346,11 +339,7 @@ impl<'a> Way<'a> {
             (Kind::Load { .. }, access) => access.bytes() < 4,
             _ => false,
         };
-        !self.lowered.checked
-            && mem.space == Space::Shared
-            && has_base
-            && moves
-            && self.lowered.shared >= 4
+        !self.lowered.checked && mem.space == Space::Shared && has_base && moves && self.lowered.shared >= 4
     }
 
     /// Returns whether a transfer to or from the memory of a site has a template. The transfer must be a load from g[] or
@@ -398,7 +387,6 @@ impl<'a> Way<'a> {
             let moved = words.into_iter().zip(transfer.rows);
             return moved.map(|(inside, place)| self.move_words(transfer, place, set, inside)).collect();
         }
-        self.loads = true;
         let mut words: Vec<Value> =
             words.into_iter().map(|inside| self.rows.strip.window_load(inside)).collect();
         if size < 4 {
@@ -426,7 +414,6 @@ impl<'a> Way<'a> {
     fn move_words(&mut self, transfer: &Transfer, place: Place, set: u8, inside: Inside) -> Option<()> {
         match transfer.kind {
             Kind::Load { .. } => {
-                self.loads = true;
                 let word = self.rows.strip.window_load(inside);
                 self.write(place, set, word);
             }
@@ -446,7 +433,6 @@ impl<'a> Way<'a> {
     fn shared_word(&mut self, operation: &Operation) -> Option<Value> {
         let Operation { number: at, shift: [bytes, ..], narrow: [signed, ..], .. } = *operation;
         let word = self.rows.strip.window_word(at & !3)?;
-        self.loads = true;
         let word = self.rows.one(One::Shr(8 * (at & 3) as u8), word);
         Some(self.extended(word, 8 * u32::from(bytes), signed))
     }

@@ -1,8 +1,8 @@
 //! Traces a program: converts blocks of the fast engine to nodes of linked code.
 //!
 //! A node is a chain of blocks. Each block of the chain, except the first, can be reached only from the previous block.
-//! The node includes the conditionals between these blocks. A store ends a node. An operation without a template also
-//! ends a node, and a separate node calls this operation.
+//! The node includes the conditionals between these blocks. The [order of loads and stores](Accesses) can end a node. An
+//! operation without a template also ends a node, and a separate node calls this operation.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use super::run::Tesla;
 use super::{Access, BROKE, Call, Own, Parts, RETURNED, Traced};
 use crate::barrier::BARRIERS;
 use crate::context::Context;
-use crate::fast::lower::{self, Block, Conditional, Last, Lowered, NONE, Template, Test};
-use crate::fast::words::Kind;
+use crate::fast::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Template, Test};
+use crate::fast::words::{Kind, Transfer};
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Control, Inst, Op};
 
@@ -107,14 +107,53 @@ fn targets(context: &Context, lowered: &Lowered) -> Vec<bool> {
     targets
 }
 
+fn is_store(transfer: &Transfer) -> bool {
+    matches!(transfer.kind, Kind::Store { .. })
+}
+
+/// The accesses to s[] that a node has so far.
+///
+/// A strip is a group of lanes. If compiled code does not complete each load or store for all lanes of a warp before the
+/// next load or store, a node runs completely for one strip before it runs for the next strip. So within a node, a store
+/// must not follow a load or another store. If compiled code does so (`both`), a node executes first its loads and then
+/// its stores, each in program order. In each case, a load must not follow a store.
+///
+/// The sides of a conditional are in program order too: the lanes of the second side run after the lanes of the first
+/// side. So without `both`, a side that loads and stores is never part of a node, but a side that only loads can be. An
+/// example of the former is the side of the kernel `reduce`.
+#[derive(Clone, Copy, Debug)]
+struct Accesses {
+    both: bool,
+    loads: bool,
+    stores: bool,
+}
+
+impl Accesses {
+    /// Returns the accesses of a node without instructions.
+    fn none(both: bool) -> Accesses {
+        Accesses { both, loads: false, stores: false }
+    }
+
+    /// Returns whether the node may have one more access.
+    fn allow(&self, stores: bool) -> bool {
+        if stores { self.both || !self.loads && !self.stores } else { !self.stores }
+    }
+
+    /// Adds an access. Returns whether the node may have the access.
+    fn add(&mut self, stores: bool) -> bool {
+        let allowed = self.allow(stores);
+        *if stores { &mut self.stores } else { &mut self.loads } = true;
+        allowed
+    }
+}
+
 /// The node that is being traced.
 struct Open {
     own: Own,
     /// The instructions that all active lanes run.
     places: Vec<usize>,
     call: Option<Call>,
-    /// Whether the node stores to s[].
-    stores: bool,
+    accesses: Accesses,
     /// Whether the budget is checked at the entry of the node.
     is_checked: bool,
     /// A sum of three numbers: the instructions before the last exit of the node, the instructions in the node's
@@ -193,8 +232,8 @@ impl<'a> Tracer<'a> {
                     Next::Either([Target::Flow, to(block.fall)])
                 }
                 Last::Discard { guard } if !guard.always => Next::Either([Target::Flow; 2]),
-                Last::Joinat { .. } => match self.lowered.conditionals[number as usize] {
-                    Some(conditional) if self.converts(&conditional) => {
+                Last::Joinat { .. } => match self.lowered.conditional_of_chains(self.context, number) {
+                    Some(conditional) if self.converts(&conditional, self.accesses()) => {
                         self.conditional(&conditional);
                         number = conditional.joins;
                         continue;
@@ -269,49 +308,69 @@ impl<'a> Tracer<'a> {
         self.linker.words() <= MOST_WORDS
     }
 
-    /// Returns whether a conditional becomes part of the node. All operations of its sides must have templates.
-    fn converts(&self, conditional: &Conditional) -> bool {
+    /// Returns the accesses to s[] that the open node has so far.
+    fn accesses(&self) -> Accesses {
+        self.open.as_ref().map_or(Accesses::none(self.both), |open| open.accesses)
+    }
+
+    /// Returns whether a conditional can become part of a node that has the accesses `accesses`. All operations, loads
+    /// and stores of its sides must have templates.
+    fn converts(&self, conditional: &Conditional, mut accesses: Accesses) -> bool {
         let Conditional { branch, diamond, joins, .. } = *conditional;
-        let stores = self.open.as_ref().is_some_and(|open| open.stores);
-        let templates = |number: u32| match self.lowered.blocks.get(number as usize) {
-            Some(block) => {
-                let operations = block.start..block.end;
-                self.has_templates(operations.clone()) && !(stores && self.loads(operations))
-            }
-            None => true,
-        };
-        let (branch, joins) = (self.block(branch), self.block(joins));
-        let first = self.lowered.inside[conditional.joins as usize].ends.first().copied();
-        // The first instruction of the block `joins` has the join. Compiled code cannot stop between the join and the
-        // rest of this instruction. So at least this instruction must have templates.
-        let carries =
-            templates(conditional.joins) || first.is_some_and(|end| self.has_templates(joins.start..end));
-        let size = branch.size + diamond.tried + joins.size;
-        [diamond.taken.block, diamond.not.block, conditional.branch].into_iter().all(templates)
-            && carries
-            && !matches!(
-                joins.last,
-                Last::Reference | Last::Discard { .. } | Last::Bar { .. } | Last::Memory(_)
-            )
+        let Diamond { taken, not, tried, .. } = diamond;
+        let before = std::iter::once(branch).chain(self.lowered.blocks_of(taken));
+        let mut before = before.chain(self.lowered.blocks_of(not)).map(|number| self.block(number));
+        let size = self.block(branch).size + tried + self.block(joins).size;
+        TAKEN_SIDE_RUNS_FIRST
             && self.has_room()
             && self.covered() + size <= self.most
+            && before.all(|block| self.fits(block, &mut accesses))
+            && self.carries(joins, &mut accesses)
+    }
+
+    /// Returns whether a node can contain the first instruction of a block. This instruction has a join. Compiled code
+    /// cannot stop between the join and the rest of this instruction.
+    fn carries(&self, number: u32, accesses: &mut Accesses) -> bool {
+        let block = self.block(number);
+        let first = self.lowered.inside[number as usize].ends.first();
+        !matches!(block.last, Last::Reference | Last::Discard { .. })
+            && match first {
+                Some(end) => self.fit(block.start..*end, accesses),
+                None => self.fits(block, accesses),
+            }
+    }
+
+    /// Returns whether all instructions of a block, up to a branch at its end, have templates, and whether the node may
+    /// have the accesses of the block. Adds these accesses to `accesses`.
+    fn fits(&self, block: &Block, accesses: &mut Accesses) -> bool {
+        let before = self.fit(block.start..block.end, accesses);
+        let Last::Memory(number) = block.last else { return before };
+        let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
+        before
+            && self.linker.slow.reaches(transfer)
+            && accesses.add(is_store(transfer))
+            && self.fit(after.clone(), accesses)
+    }
+
+    /// Returns whether all of the operations have templates, and whether the node may have their loads. Adds the loads
+    /// to `accesses`.
+    fn fit(&self, operations: Range<u32>, accesses: &mut Accesses) -> bool {
+        self.has_templates(operations.clone()) && (!self.loads(operations) || accesses.add(false))
     }
 
     /// Traces the code after a `joinat` that [converts](Self::converts), up to the join of the conditional.
     fn conditional(&mut self, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = *conditional;
         self.execute(branch, true);
-        let sides = [diamond.taken.block, diamond.not.block].map(|number| {
-            let places = match self.lowered.inside.get(number as usize) {
-                Some(inside) => inside.places.clone(),
-                None => Vec::new(),
-            };
+        let sides = [diamond.taken, diamond.not].map(|side| {
+            let inside = self.lowered.blocks_of(side).map(|number| &self.lowered.inside[number as usize]);
+            let places: Vec<usize> = inside.flat_map(|inside| inside.places.iter().copied()).collect();
             Branch { size: places.len() as u32, count: self.part(places), always: 0 }
         });
         self.linker.open(2, |way| way.lanes(&guard, true));
-        self.side(diamond.taken.block);
+        self.side(diamond.taken);
         self.linker.other();
-        self.side(diamond.not.block);
+        self.side(diamond.not);
         self.linker.close(sides);
         if let Some(open) = &mut self.open {
             // The first side's arrival at the join counts as one instruction.
@@ -319,9 +378,13 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn side(&mut self, number: u32) {
-        if let Some(block) = self.lowered.blocks.get(number as usize) {
-            self.operate(block.start..block.end);
+    fn side(&mut self, side: Side) {
+        for number in self.lowered.blocks_of(side) {
+            let block = self.block(number);
+            match block.last {
+                Last::Memory(access) => self.transfer(block.start..block.end, access),
+                _ => self.operate(block.start..block.end),
+            }
         }
     }
 
@@ -344,8 +407,10 @@ impl<'a> Tracer<'a> {
                 Some(end) => {
                     let operations = std::mem::replace(&mut start, *end)..*end;
                     if self.has_templates(operations.clone()) {
-                        let after_store = self.loads(operations.clone());
-                        self.at(own, is_first, |open| open.call.is_some() || after_store && open.stores);
+                        let loads = self.loads(operations.clone());
+                        self.at(own, is_first, |open| {
+                            open.call.is_some() || loads && !open.accesses.allow(false)
+                        });
                         self.operate(operations);
                     } else {
                         let call = Call { operations, access: Access::default() };
@@ -354,6 +419,18 @@ impl<'a> Tracer<'a> {
                 }
                 None => match block.last {
                     Last::Memory(access) => self.access(own, is_first, start..block.end, access),
+                    Last::Joinat { .. } => {
+                        // If the accesses of a conditional must not follow the accesses of the open node, the
+                        // conditional can be part of a new node. But a node never begins between a join and the rest of
+                        // the instruction.
+                        let conditional = self.lowered.conditional_of_chains(self.context, number);
+                        let begins = conditional.is_some_and(|conditional| {
+                            (own.first > 0 || !block.join)
+                                && !self.converts(&conditional, self.accesses())
+                                && self.converts(&conditional, Accesses::none(self.both))
+                        });
+                        self.at(own, is_first, |open| open.call.is_some() || begins);
+                    }
                     _ => self.at(own, is_first, |open| open.call.is_some()),
                 },
             }
@@ -365,10 +442,10 @@ impl<'a> Tracer<'a> {
 
     /// Traces the load or store at the end of a block. Also traces the operations of the same instruction before and
     /// after the load or store.
-    fn access(&mut self, own: Own, is_first: bool, before: Range<u32>, number: u32) {
-        let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
+    fn access(&mut self, own: Own, is_first: bool, before: Range<u32>, access: u32) {
+        let lower::Access { transfer, after } = &self.lowered.accesses[access as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
-        let number = Some(number);
+        let number = Some(access);
         if templates && self.linker.slow.reaches_site(transfer) && self.sites < SITES {
             let site = self.sites;
             self.sites += 1;
@@ -384,22 +461,24 @@ impl<'a> Tracer<'a> {
             let access = Access { number, site: None };
             return self.call(own, is_first, Call { operations: before, access });
         }
-        // A strip is a group of lanes. Without `both`, a node runs completely for one strip before it runs for the next
-        // strip. So within a node, a store must not follow a load or another store. A load must not follow a store.
-        // With `both`, a node executes first its loads and then its stores, each in program order.
-        let stores = matches!(transfer.kind, Kind::Store { .. });
-        let (loads, both) = (self.linker.slow.loads(), self.both);
-        let meets = |open: &Open| if both { open.stores && !stores } else { open.stores || stores && loads };
-        self.at(own, is_first, |open| open.call.is_some() || meets(open));
+        let stores = is_store(transfer);
+        self.at(own, is_first, |open| open.call.is_some() || !open.accesses.allow(stores));
+        self.transfer(before, access);
+    }
+
+    /// Traces a load or store of s[] that has a template. Also traces the operations of the same instruction before and
+    /// after the load or store.
+    fn transfer(&mut self, before: Range<u32>, access: u32) {
+        let lower::Access { transfer, after } = &self.lowered.accesses[access as usize];
         self.operate(before);
         self.linker.both(|way| {
-            // The check above has shown that the access has a template on this path.
+            // The caller has found out that the access has a template.
             let _ = way.transfer(transfer, None);
         });
-        self.operate(after.clone());
-        if let (true, Some(open)) = (stores, &mut self.open) {
-            open.stores = true;
+        if let Some(open) = &mut self.open {
+            open.accesses.add(is_store(transfer));
         }
+        self.operate(after.clone());
     }
 
     /// Traces a call for an instruction.
@@ -437,7 +516,7 @@ impl<'a> Tracer<'a> {
             own,
             places: Vec::new(),
             call: None,
-            stores: false,
+            accesses: Accesses::none(self.both),
             is_checked: is_first || is_full,
             inside: 0,
         });
@@ -488,6 +567,11 @@ impl<'a> Tracer<'a> {
 
     /// Traces operations that have templates.
     fn operate(&mut self, operations: Range<u32>) {
+        if self.loads(operations.clone())
+            && let Some(open) = &mut self.open
+        {
+            open.accesses.add(false);
+        }
         for number in operations {
             let ((_, operation), template) =
                 (&self.lowered.operations[number as usize], &self.lowered.templates[number as usize]);

@@ -29,46 +29,70 @@ pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
 }
 
 /// Returns the diamond of the branch at the end of a block. Returns `None` unless the two sides of the branch lead to
-/// the same join.
-pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Diamond> {
+/// the same join. If `chains` is set, each side may be a chain of blocks. Otherwise, each side is a single block without
+/// a load or store.
+pub(super) fn diamond(
+    context: &Context,
+    starts: &[u32],
+    blocks: &[Block],
+    block: &Block,
+    chains: bool,
+) -> Option<Diamond> {
     let Last::Bra { target, .. } = block.last else { return None };
     if block.fall == NONE && block.jump == NONE {
         return None;
     }
-    // Returns the side that begins at an address, and the join that the side reaches.
+    // Returns the side that begins at an address, the join that the side reaches, and the size of the side.
     let side = |pc: u32, block: u32| {
         let place = context.code.place(pc)?;
-        let first = blocks.get(starts[place] as usize)?;
-        if first.join {
-            return Some((Side { pc, block: NONE }, pc));
+        if blocks.get(starts[place] as usize)?.join {
+            return Some((Side { pc, block: NONE }, pc, 0));
         }
-        let at = match first.last {
-            Last::Next => first.next,
+        let (mut size, mut last) = (0, block);
+        for number in chain(blocks, block) {
+            (size, last) = (size + blocks[number as usize].size, number);
+        }
+        let Block { last: end, next, exit, .. } = *blocks.get(last as usize)?;
+        let at = match end {
+            Last::Next => next,
+            Last::Memory(_) if chains => next,
             Last::Bra { target, guard } if guard.always => target,
             _ => return None,
         };
         let joins = |place: usize| blocks.get(starts[place] as usize).is_some_and(|block| block.join);
-        (block != NONE && !first.exit && joins(context.code.place(at)?)).then_some((Side { pc, block }, at))
+        let is_side = !exit && (chains || last == block) && joins(context.code.place(at)?);
+        is_side.then_some((Side { pc, block }, at, size))
     };
-    let ((taken, at), (not, other)) = (side(target, block.jump)?, side(block.next, block.fall)?);
-    let size = |side: Side| blocks.get(side.block as usize).map_or(0, |block| block.size);
-    (at == other).then_some(Diamond { join: at, taken, not, tried: size(taken) + size(not) + 1 })
+    let ((taken, at, first), (not, other, second)) =
+        (side(target, block.jump)?, side(block.next, block.fall)?);
+    (at == other).then_some(Diamond { join: at, taken, not, tried: first + second + 1 })
 }
 
-/// Returns the conditional that begins with the `joinat` at the end of a block.
+/// Returns a block, and the blocks that follow it until a branch, a join or another change of control flow.
+pub(super) fn chain(blocks: &[Block], first: u32) -> impl Iterator<Item = u32> {
+    let exists = |number: u32| blocks.get(number as usize).map(|_| number);
+    std::iter::successors(exists(first), move |number| {
+        let Block { last, fall, .. } = blocks[*number as usize];
+        matches!(last, Last::Next | Last::Memory(_)).then_some(fall).and_then(exists)
+    })
+}
+
+/// Returns the conditional that begins with the `joinat` at the end of a block. If `chains` is set, each side may be a
+/// chain of blocks, with loads and stores. Otherwise, each side is a single block without a load or store.
 pub(super) fn conditional(
     context: &Context,
     starts: &[u32],
     blocks: &[Block],
-    diamonds: &[Option<Diamond>],
     block: &Block,
+    chains: bool,
 ) -> Option<Conditional> {
     let Last::Joinat { .. } = block.last else { return None };
-    let Last::Bra { guard, .. } = blocks.get(block.fall as usize)?.last else { return None };
+    let branch = blocks.get(block.fall as usize)?;
+    let Last::Bra { guard, .. } = branch.last else { return None };
     // The join pops the JOINAT entry, whatever address the entry has.
-    let diamond = diamonds[block.fall as usize]?;
+    let diamond = diamond(context, starts, blocks, branch, chains)?;
     let joins = starts[context.code.place(diamond.join)?];
-    let most = blocks[block.fall as usize].size + diamond.tried + 1;
+    let most = branch.size + diamond.tried + 1;
     Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
