@@ -5,6 +5,8 @@
 
 mod engines;
 
+use std::num::NonZero;
+
 use engines::run;
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory, Store};
@@ -598,6 +600,41 @@ fn parts_of_words_of_shared_memory_do_the_same_in_every_way() {
     }
     println!("{ended} ended, {trapped} trapped");
     assert!(ended >= programs / 3 && trapped >= programs / 10);
+}
+
+/// Launches of one program follow each other with other constants, and with banks of other sizes. All launches use the
+/// same memory.
+#[test]
+fn each_launch_loads_its_own_constants() {
+    let mut random = Random::new(0x3c6e_f372_fe94_f82b);
+    let text = "mov b32 $r1 b32 s[0x10]\nmov b32 $r5 0x4\nshl b32 $r4 $r0 0x2\nadd b32 $r1 $r1 $r4\nshl $a1 $r4 0x0\n\
+                AGAIN:\nld $r2 b32 c1[$a1]\nadd b32 $r3 $r3 $r2\nld $r2 s16 c2[$a1+0x6]\nadd b32 $r3 $r3 $r2\n\
+                mov b32 $r2 0x1\nsub b32 $c0 $r5 $r5 $r2\n(lg $c0) bra AGAIN\nexit st b32 g14[$r1] $r3";
+    let words = assemble(text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{e:?}")).words();
+    let program = Program { words, ..Program::default() };
+    let mut compute = Compute::of(&program, CHIP).unwrap();
+    compute.block = [64, 1, 1];
+    compute.params = OUT.to_le_bytes().to_vec();
+    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * 64])]).unwrap();
+    let options = Options { engine: Engine::Compiled, jobs: NonZero::new(1), ..Options::default() };
+    let environment = Launch::Compute(compute.clone()).environment();
+    let loaded = Loaded::new(&program, &environment, &options).unwrap();
+    for size in [0x100, 0x100, 0, 0x13, 0x1000, 3] {
+        let mut setup = Setup::new(CHIP);
+        for bank in [1, 2] {
+            let constants: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
+            assert!(setup.constants.place(bank, 0, &constants));
+        }
+        compute.setup = setup.into();
+        let launch = || Launch::Compute(compute.clone());
+        let reference = Options { engine: Engine::Reference, ..options };
+        let expected = run_once(&program, launch(), &reference).unwrap();
+        let memory = std::mem::take(&mut compute.memory);
+        let launch = Launch::Compute(Compute { memory, ..compute.clone() });
+        let outcome = loaded.with_setup(launch.environment().setup).unwrap().run(launch).unwrap();
+        assert_eq!(outcome, expected, "{size}");
+        compute.memory = outcome.memory;
+    }
 }
 
 /// Returns a fragment or vertex program that reads and writes every kind of data of its stage.

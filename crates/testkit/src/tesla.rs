@@ -271,13 +271,13 @@ fn address(random: &mut Random) -> u32 {
     base.wrapping_add(if random.once_in(8) { random.below(16) } else { near })
 }
 
-/// Returns an instruction that loads from s[], stores to s[], has an operand in s[], or computes a new address.
+/// Returns an instruction that loads from s[] or c[], stores to s[], has an operand in s[], or computes a new address.
 fn shared_line(random: &mut Random) -> String {
     let [d, a] = [(); 2].map(|()| format!("$r{}", 2 + random.below(6)));
     let (guard, base) = (predicate(random), 1 + random.below(4));
     let offset = random.one_of(&[0, 4, 8, 0x10, 0x3c, 0x40, 0x7c]);
     let at = format!("s[$a{base}+{offset:#x}]");
-    match random.below(12) {
+    match random.below(13) {
         0..4 => format!("{guard}mov b32 {d} b32 {at}"),
         4 => format!("{guard}add b32 {d} b32 {at} {a}"),
         5 => {
@@ -287,6 +287,11 @@ fn shared_line(random: &mut Random) -> String {
         6 | 7 => format!("{guard}st b32 {at} {a}"),
         8 => format!("mov b32 $r13 {:#x}\n{guard}mov b32 {d} $r13", address(random)),
         9 => format!("{guard}mov b32 {d} b32 s[{:#x}]", 4 * random.below(32)),
+        10 => {
+            let (access, step) = random.one_of(&[("b32", 4), ("u16", 2), ("s16", 2), ("u8", 1)]);
+            let bank = random.one_of(&["c0", "c1", "c2"]);
+            format!("{guard}ld {d} {access} {bank}[$a{base}+{:#x}]", step * random.below(32 / step))
+        }
         _ => format!("{guard}shl $a{base} {a} {:#x}", random.below(3)),
     }
 }
