@@ -302,12 +302,7 @@ impl Lowered {
 
     /// Returns the byte address of the first instruction of a block.
     pub(super) fn first_pc(&self, number: u32) -> u32 {
-        let block = &self.blocks[number as usize];
-        let word = |instruction| self.entries.iter().position(|entry| *entry == Some((number, instruction)));
-        let words = word(block.size.saturating_sub(1))
-            .zip(word(0))
-            .map_or(0, |(last, first)| last.saturating_sub(first));
-        block.last_pc - 4 * words as u32
+        self.inside[number as usize].addresses[0]
     }
 }
 
