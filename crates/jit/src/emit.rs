@@ -77,7 +77,8 @@ impl Bank {
 
     /// Returns the first use of a value that is not before a position.
     fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
-        self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
+        let uses = &self.uses[value.0 as usize];
+        uses[..uses.partition_point(|used| *used >= position)].last().copied()
     }
 
     /// Frees the registers of all values that no instruction after `position` uses.
