@@ -3,13 +3,82 @@
 //! A machine defines each of these functions as a double of the mathematics library that is rounded to a single. The
 //! polynomials compute a double with a relative error below 2^-40, in far less time. If a double that differs by this
 //! error may round to another single, the polynomial's result may be wrong. Each function reports such results in
-//! [`Near::doubt`]. One result in 32,768 is reported. The caller computes such a lane with the library.
+//! [`Near::doubt`]. One result in 32,768 is reported. [`row`] computes such a lane with the library.
 //!
 //! The polynomials have the smallest maximum of the relative error that is possible for their degree. Remez' algorithm
 //! computed their coefficients, and this maximum is stated next to them. The rounding errors of the doubles are below
 //! 2^-49, and the error of the library is below 2^-52.
 
+use crate::mask::members;
 use crate::wide::Wide;
+
+/// A function of a machine that a polynomial of this module approximates.
+pub trait Curve {
+    /// Computes the function for one lane. This result defines the function.
+    fn lane(source: u32) -> u32;
+
+    /// Computes the polynomial.
+    fn near<W: Wide>(source: u32) -> Near;
+
+    /// Returns the result for a source. `word` is the result of the polynomial.
+    fn last(source: u32, word: u32) -> u32;
+}
+
+/// Defines curves. A line has the name of a curve, the function for one lane, the polynomial, and [`Curve::last`].
+#[macro_export]
+macro_rules! curves {
+    ($($Name:ident: $lane:expr, $near:ident, $last:expr;)*) => { $(
+        #[doc = concat!("The function `", stringify!($Name), "`, with the polynomial `", stringify!($near), "`.")]
+        pub(super) struct $Name;
+
+        impl $crate::curves::Curve for $Name {
+            fn lane(source: u32) -> u32 {
+                $lane(source)
+            }
+
+            #[inline(always)]
+            fn near<W: $crate::wide::Wide>(source: u32) -> $crate::curves::Near {
+                $crate::curves::$near::<W>(source)
+            }
+
+            #[inline(always)]
+            fn last(source: u32, word: u32) -> u32 {
+                $last(source, word)
+            }
+        }
+    )* };
+}
+
+/// Computes a curve for a row. Results of lanes outside `lanes` may be wrong.
+#[inline(always)]
+pub fn row<W: Wide, C: Curve, const N: usize>(wide: W, sources: &[u32; N], lanes: u64) -> [u32; N] {
+    let (mut results, doubts) = near_row::<W, C, N>(wide, sources);
+    let doubts = doubts & lanes;
+    if doubts != 0 {
+        lane_by_lane::<C, N>(doubts, sources, &mut results);
+    }
+    results
+}
+
+/// Computes the polynomial of a curve for a row. Returns the results, and the lanes whose result may be wrong.
+#[inline(always)]
+pub fn near_row<W: Wide, C: Curve, const N: usize>(wide: W, sources: &[u32; N]) -> ([u32; N], u64) {
+    let (mut results, mut doubts) = ([0; N], [0; N]);
+    for lane in 0..N {
+        let Near { word, doubt } = C::near::<W>(sources[lane]);
+        results[lane] = C::last(sources[lane], word);
+        doubts[lane] = doubt;
+    }
+    (results, wide.signs(&doubts))
+}
+
+#[cold]
+#[inline(never)]
+fn lane_by_lane<C: Curve, const N: usize>(lanes: u64, sources: &[u32; N], results: &mut [u32; N]) {
+    for lane in members(lanes) {
+        results[lane] = C::lane(sources[lane]);
+    }
+}
 
 /// A result of this module.
 #[derive(Clone, Copy, Debug)]

@@ -2,81 +2,39 @@
 //!
 //! For each function in this file, [`mod@crate::lane`] has a lane function. The lane function computes the value in
 //! doubles, with a relative error below 2^-52, and rounds the value to a single. The polynomials of
-//! [`reconverge_simt::curves`] compute the same value without branches. If the result of a polynomial may be wrong, the
-//! engine calls the lane function.
+//! [`mod@reconverge_simt::curves`] compute the same value without branches.
 
 use std::marker::PhantomData;
 
-use reconverge_simt::curves::{self, Near};
+use reconverge_simt::curves::{self, Curve};
 use reconverge_simt::wide::Wide;
 
 use super::kernels::{clamp, scale};
-use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
+use super::lanes::{Body, CHUNK, Lanes, Operation};
 use crate::lane::{self, NAN};
 
-/// A function of one operand that is computed for each lane.
-pub(super) trait Function {
-    /// Returns the result of the lane function.
-    fn of(x: f32) -> f32;
-
-    /// Computes the polynomial.
-    fn near<W: Wide>(x: u32) -> Near;
-}
-
-/// Defines a function: its name, its lane function and its polynomial.
-macro_rules! functions {
-    ($($Name:ident $lane:ident $near:ident;)*) => { $(
-        #[doc = concat!("[`lane::", stringify!($lane), "`]")]
-        pub(super) struct $Name;
-
-        impl Function for $Name {
-            fn of(x: f32) -> f32 {
-                lane::$lane(x)
-            }
-
-            #[inline(always)]
-            fn near<W: Wide>(x: u32) -> Near {
-                curves::$near::<W>(x)
-            }
-        }
-    )* };
-}
-
-functions! {
-    Ex2 ex2 exp2;
-    Ln2 ln2 log2;
-    Sin sin sin;
-    Cos cos cos;
-}
-
-/// Returns the results of the lane function for a chunk of lanes. Results of lanes outside `members` may be wrong.
+/// Returns the result of a polynomial, with the machine's NaN.
 #[inline(always)]
-fn chunk<W: Wide, F: Function>(wide: W, src: &Words, members: u32) -> Words {
-    let (mut result, mut doubts) = ([0; CHUNK], [0; CHUNK]);
-    for lane in 0..CHUNK {
-        let Near { word, doubt } = F::near::<W>(src[lane]);
-        result[lane] = if f32::from_bits(word).is_nan() { NAN.to_bits() } else { word };
-        doubts[lane] = doubt;
-    }
-    let doubts = wide.signs(&doubts) as u32 & members;
-    if doubts != 0 {
-        one_by_one::<F>(src, doubts, &mut result);
-    }
-    result
+fn last(_source: u32, word: u32) -> u32 {
+    if f32::from_bits(word).is_nan() { NAN.to_bits() } else { word }
 }
 
-#[cold]
-#[inline(never)]
-fn one_by_one<F: Function>(src: &Words, doubts: u32, result: &mut Words) {
-    for lane in (0..CHUNK).filter(|lane| doubts >> lane & 1 != 0) {
-        result[lane] = F::of(f32::from_bits(src[lane])).to_bits();
-    }
+/// Applies a lane function to the bits of a number.
+fn of(function: fn(f32) -> f32, source: u32) -> u32 {
+    function(f32::from_bits(source)).to_bits()
+}
+
+reconverge_simt::curves! {
+    Ex2: |source| of(lane::ex2, source), exp2, last;
+    Ln2: |source| of(lane::ln2, source), log2, last;
+    Sin: |source| of(lane::sin, source), sin, last;
+    Cos: |source| of(lane::cos, source), cos, last;
 }
 
 /// Applies a function and OMOD to a row.
 pub(super) struct OfRow<F, const BLEND: bool>(PhantomData<F>);
 
-impl<F: Function, const BLEND: bool> Body for OfRow<F, BLEND> {
+impl<F: Curve, const BLEND: bool> Body for OfRow<F, BLEND> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let channel = &operation.channels[0];
@@ -86,7 +44,7 @@ impl<F: Function, const BLEND: bool> Body for OfRow<F, BLEND> {
             for lane in 0..CHUNK {
                 src[lane] ^= channel.flip[0];
             }
-            let mut result = chunk::<W, F>(wide, &src, (members >> (number * CHUNK)) as u32);
+            let mut result = curves::row::<W, F, CHUNK>(wide, &src, members >> (number * CHUNK));
             scale(&mut result, operation.omod, operation.scale);
             if operation.clamp {
                 clamp(&mut result);
@@ -105,21 +63,22 @@ mod tests {
     use reconverge_simt::level::{Level, Task};
 
     use super::*;
+    use crate::fast::lanes::Words;
 
     struct Chunk<'a, F>(&'a Words, PhantomData<F>);
 
-    impl<F: Function> Task for Chunk<'_, F> {
+    impl<F: Curve> Task for Chunk<'_, F> {
         type Output = Words;
 
         #[inline(always)]
         fn run<W: Wide>(self, wide: W) -> Words {
-            chunk::<W, F>(wide, self.0, u32::MAX)
+            curves::row::<W, F, CHUNK>(wide, self.0, u64::MAX)
         }
     }
 
     /// Compares the fast path with the lane function for every 4099th bit pattern, for all bit patterns near an element
     /// of `centres`, and for special values.
-    fn compare<F: Function>(name: &str, centres: &[u32]) {
+    fn compare<F: Curve>(name: &str, centres: &[u32]) {
         let specials =
             [0u32, 1, 0x7f_ffff, 0x80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffff];
         let near = centres.iter().flat_map(|centre| (0..4096).map(move |n| (centre - 2048).wrapping_add(n)));
@@ -129,7 +88,7 @@ mod tests {
             for src in all.as_chunks::<CHUNK>().0 {
                 let found = level.run(Chunk::<F>(src, PhantomData));
                 for lane in 0..CHUNK {
-                    let expected = F::of(f32::from_bits(src[lane])).to_bits();
+                    let expected = F::lane(src[lane]);
                     let level = level.name();
                     assert_eq!(found[lane], expected, "{name} {:#010x} on {level}", src[lane]);
                 }
@@ -151,7 +110,7 @@ mod tests {
     /// function is correct but slow.
     #[test]
     fn few_lanes_are_in_doubt() {
-        fn doubts<F: Function>() -> usize {
+        fn doubts<F: Curve>() -> usize {
             let near = |n: u32| F::near::<reconverge_simt::wide::Baseline>(0x3c00_0000 + n * 669);
             (0..100_000u32).filter(|n| near(*n).doubt != 0).count()
         }

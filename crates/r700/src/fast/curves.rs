@@ -1,56 +1,16 @@
 //! EXP, LOG, SIN, COS and RECIPSQRT on rows.
 //!
 //! The lane functions compute a double with the mathematics library and round this double to a single. This module
-//! instead uses the polynomials of [`reconverge_simt::curves`]. If the result of a polynomial may be wrong, this module
-//! calls the lane function.
+//! instead uses the polynomials of [`mod@reconverge_simt::curves`].
 
 use std::marker::PhantomData;
 
-use reconverge_simt::curves::{self, Near};
-use reconverge_simt::mask::members;
+use reconverge_simt::curves::{self, Curve};
 use reconverge_simt::wide::Wide;
 
 use super::lanes::{Body, Lanes, Operation, finish};
 use crate::chip::LANES;
 use crate::lane;
-
-/// A function of one word that a polynomial approximates.
-pub(super) trait Curve {
-    /// Computes the lane function, which defines the result.
-    fn lane(a: u32) -> u32;
-
-    /// Computes the polynomial.
-    fn near<W: Wide>(a: u32) -> Near;
-
-    /// Converts the rounded value to the result.
-    #[inline(always)]
-    fn last(value: u32) -> u32 {
-        value
-    }
-}
-
-/// Returns the two ends of the interval around the value of the series. The function rounds each end to a single.
-#[inline(always)]
-fn near_row<W: Wide, C: Curve>(wide: W, source: &[u32; LANES]) -> ([u32; LANES], u64) {
-    let (mut result, mut doubts) = ([0; LANES], [0; LANES]);
-    for lane in 0..LANES {
-        let Near { word, doubt } = C::near::<W>(source[lane]);
-        // For any other source, the NaN of a polynomial is `lane::NAN`.
-        let nan = f32::from_bits(source[lane]).is_nan();
-        result[lane] = if nan { lane::quiet(source[lane]) } else { C::last(word) };
-        doubts[lane] = doubt;
-    }
-    (result, wide.signs(&doubts))
-}
-
-/// Computes the lane function for some lanes.
-#[cold]
-#[inline(never)]
-fn lane_by_lane<C: Curve>(set: u64, source: &[u32; LANES], result: &mut [u32; LANES]) {
-    for lane in members(set) {
-        result[lane] = C::lane(source[lane]);
-    }
-}
 
 /// Computes a curve for every lane. `FINISH`: whether a factor (OMOD) or CLAMP applies.
 pub(super) struct Curved<C, const FINISH: bool>(PhantomData<C>);
@@ -64,11 +24,7 @@ impl<C: Curve, const FINISH: bool> Body for Curved<C, FINISH> {
         for lane in 0..LANES {
             source[lane] = row[lane] & keep ^ flip;
         }
-        let (mut result, doubts) = near_row::<W, C>(wide, &source);
-        let doubts = doubts & lanes.set(operation.set);
-        if doubts != 0 {
-            lane_by_lane::<C>(doubts, &source, &mut result);
-        }
+        let mut result = curves::row::<W, C, LANES>(wide, &source, lanes.set(operation.set));
         if FINISH {
             for value in &mut result {
                 *value = finish(*value, operation);
@@ -78,98 +34,26 @@ impl<C: Curve, const FINISH: bool> Body for Curved<C, FINISH> {
     }
 }
 
-/// The curve of EXP_IEEE.
-pub(super) struct Exp;
-
-impl Curve for Exp {
-    fn lane(a: u32) -> u32 {
-        lane::exp_ieee(a)
-    }
-
-    #[inline(always)]
-    fn near<W: Wide>(a: u32) -> Near {
-        curves::exp2::<W>(a)
-    }
+/// Returns the result for a source. For any source that is a number, the NaN of a polynomial is `lane::NAN`.
+#[inline(always)]
+fn last(source: u32, word: u32) -> u32 {
+    if f32::from_bits(source).is_nan() { lane::quiet(source) } else { word }
 }
 
-/// The curve of LOG_IEEE.
-pub(super) struct Log;
-
-impl Curve for Log {
-    fn lane(a: u32) -> u32 {
-        lane::log_ieee(a)
-    }
-
-    #[inline(always)]
-    fn near<W: Wide>(a: u32) -> Near {
-        curves::log2::<W>(a)
-    }
-}
-
-/// The curve of LOG_CLAMPED.
-pub(super) struct LogClamped;
-
-impl Curve for LogClamped {
-    fn lane(a: u32) -> u32 {
-        lane::log_clamped(a)
-    }
-
-    #[inline(always)]
-    fn near<W: Wide>(a: u32) -> Near {
-        curves::log2::<W>(a)
-    }
-
-    #[inline(always)]
-    fn last(value: u32) -> u32 {
-        lane::lowest(value)
-    }
-}
-
-/// The curve of SIN, for an angle in revolutions.
-pub(super) struct Sin;
-
-impl Curve for Sin {
-    fn lane(a: u32) -> u32 {
-        lane::sin(a)
-    }
-
-    #[inline(always)]
-    fn near<W: Wide>(a: u32) -> Near {
-        curves::sin::<W>(a)
-    }
-}
-
-/// The curve of COS, for an angle in revolutions.
-pub(super) struct Cos;
-
-impl Curve for Cos {
-    fn lane(a: u32) -> u32 {
-        lane::cos(a)
-    }
-
-    #[inline(always)]
-    fn near<W: Wide>(a: u32) -> Near {
-        curves::cos::<W>(a)
-    }
-}
-
-/// The curve of RECIPSQRT_IEEE.
-pub(super) struct RecipSqrt;
-
-impl Curve for RecipSqrt {
-    fn lane(a: u32) -> u32 {
-        lane::recipsqrt_ieee(a)
-    }
-
-    #[inline(always)]
-    fn near<W: Wide>(a: u32) -> Near {
-        curves::rsqrt::<W>(a)
-    }
+reconverge_simt::curves! {
+    Exp: lane::exp_ieee, exp2, last;
+    Log: lane::log_ieee, log2, last;
+    LogClamped: lane::log_clamped, log2, |source, word| last(source, lane::lowest(word));
+    Sin: lane::sin, sin, last;
+    Cos: lane::cos, cos, last;
+    RecipSqrt: lane::recipsqrt_ieee, rsqrt, last;
 }
 
 #[cfg(test)]
 mod tests {
+    use reconverge_simt::curves::near_row;
     use reconverge_simt::level::{Level, Task};
+    use reconverge_simt::mask::members;
     use reconverge_simt::random::Random;
 
     use super::*;
@@ -181,7 +65,7 @@ mod tests {
 
         #[inline(always)]
         fn run<W: Wide>(self, wide: W) -> Self::Output {
-            near_row::<W, C>(wide, self.0)
+            near_row::<W, C, LANES>(wide, self.0)
         }
     }
 

@@ -9,10 +9,11 @@ use std::marker::PhantomData;
 
 use reconverge_jit::{Emitted, One, Rows, Value};
 use reconverge_simt::Level;
+use reconverge_simt::curves::Curve;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::word::Word;
 
-use super::curves::{Cos, Curve, Curved, Exp, Log, LogClamped, RecipSqrt, Sin};
+use super::curves::{Cos, Curved, Exp, Log, LogClamped, RecipSqrt, Sin};
 use super::lanes::{Body, Handler, Lanes, Operation, finish, handler};
 use super::nodes;
 use crate::chip::{Family, LANES};

@@ -1,8 +1,9 @@
 //! The table of codes. For each operation, the table has the kernel that computes the operation on rows.
 
 use reconverge_simt::Level;
+use reconverge_simt::curves::Curve;
 
-use super::super::functions::{Cos, Ex2, Function, Ln2, OfRow, Sin};
+use super::super::functions::{Cos, Ex2, Ln2, OfRow, Sin};
 use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, DotOfTwo, Kernel, Mad, Move};
 use super::super::lanes::{Body, Handler, handler};
 use super::super::operands::Set;
@@ -103,8 +104,8 @@ impl Code {
         Code { computes, sources: K::SOURCES, most: 1, handlers: channel::<K> }
     }
 
-    /// Returns code for a [`Function`], which computes one channel per vector operation.
-    const fn function<F: Function>(computes: Computes) -> Code {
+    /// Returns code for a [`Curve`], which computes one channel per vector operation.
+    const fn function<F: Curve>(computes: Computes) -> Code {
         Code {
             computes,
             sources: 1,
