@@ -35,9 +35,6 @@ const ELEMENT: usize = 16;
 /// Size of a block in bytes, for work that is done block by block.
 const BLOCK: usize = 4096;
 
-/// Minimum number of words for a copy as vectors.
-const MANY: usize = 32;
-
 /// A view of memory. Other code may access this memory at the same time. All copies of a view refer to the same memory,
 /// even in other threads.
 ///
@@ -431,6 +428,8 @@ fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
 unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     /// Number of bytes that one iteration copies.
     const PIECE: usize = 64;
+    /// Minimum number of words for a copy as vectors.
+    const MANY: usize = 32;
     if count < MANY {
         return 0;
     }

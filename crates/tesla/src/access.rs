@@ -75,8 +75,9 @@ pub fn load<G: Store>(
         Space::Const(bank) => u128::from(context.setup.constants.read(bank, at, bytes)),
         Space::Shared => u128::from(shared.read(at, bytes).ok_or(outside)?),
         Space::Local => {
-            let bytes = warp.local(lane, at, bytes).ok_or(outside)?;
-            bytes.iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))
+            let mut value = [0; 16];
+            warp.read_local(lane, at, &mut value[..bytes as usize]).ok_or(outside)?;
+            u128::from_le_bytes(value)
         }
         Space::Global(segment) => context.load_global(global, segment, at, bytes).ok_or(outside)?,
         Space::Attribute | Space::Varying => {
@@ -111,11 +112,7 @@ pub fn store<G: Store>(
     let outside = Cause::Memory { space: mem.space, access: Kind::Write, address, bytes };
     match mem.space {
         Space::Shared => shared.write(at, bytes, value as u32).ok_or(outside),
-        Space::Local => {
-            let place = warp.local_mut(lane, at, bytes).ok_or(outside)?;
-            place.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
-            Ok(())
-        }
+        Space::Local => warp.write_local(lane, at, &value.to_le_bytes()[..bytes as usize]).ok_or(outside),
         Space::Global(segment) => context.store_global(global, segment, at, bytes, value).ok_or(outside),
         Space::Output => {
             warp.set_output(lane, at as usize / 4, value as u32);

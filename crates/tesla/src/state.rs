@@ -5,6 +5,7 @@
 //! (**Open** 13.19: according to the documents, the contents are undefined, except for `$r0` of compute threads.)
 
 use litemap::LiteMap;
+use reconverge_simt::guarded::{Guarded, Placement};
 use reconverge_simt::registers::{Registers, Row};
 use reconverge_simt::{Lane, Mask};
 
@@ -107,10 +108,11 @@ pub struct Warp {
     finalised: LiteMap<Lane, LaneResult>,
 }
 
-/// The bytes of l[] of all lanes, lane by lane.
+/// The l[] of all lanes, word by word: the first words of all lanes, then the second words of all lanes. If all lanes
+/// access the same address, they access consecutive words.
 #[derive(Clone, Debug)]
 struct Private {
-    bytes: Vec<u8>,
+    bytes: Guarded<u8>,
     /// Mask of the parts of l[] that may be nonzero. The l[] of each lane consists of up to 64 parts, and bit n is for
     /// part n. If bit n is clear, part n is zero in all lanes. Most programs use few bytes of the l[] that they
     /// declare.
@@ -127,33 +129,36 @@ impl PartialEq for Private {
 impl Eq for Private {}
 
 impl Private {
-    /// Returns the bytes of all lanes. Each lane has `each` bytes. The caller may write the offsets from `first` to
-    /// `last` in each lane.
+    /// Returns an l[] of `each` bytes for each lane.
+    fn new(each: u32) -> Private {
+        let bytes = (each as usize).next_multiple_of(4) * WARP;
+        Private { bytes: Guarded::new(bytes, Placement::addressed()), touched: 0 }
+    }
+
+    /// Returns the size of a part, in bytes of all lanes. There are at most 64 parts.
     #[inline]
-    fn bytes_mut(&mut self, each: u32, first: u32, last: u32) -> &mut [u8] {
-        let part = |byte: u32| (byte / part_bytes(each)).min(63);
+    fn part(&self) -> usize {
+        (self.bytes.len() / 64).next_multiple_of(4 * WARP).max(4 * WARP)
+    }
+
+    /// Returns the bytes of all lanes. The caller may write the offsets from `first` to `last` in each lane.
+    #[inline]
+    fn bytes_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
+        let size = self.part();
+        let part = |byte: u32| (byte as usize * WARP / size).min(63);
         self.touched |= u64::MAX << part(first) & u64::MAX >> (63 - part(last));
         &mut self.bytes
     }
 
     /// Sets all bytes to zero.
-    fn clear(&mut self, each: u32) {
-        let touched = std::mem::take(&mut self.touched);
+    fn clear(&mut self) {
+        let (size, touched) = (self.part(), std::mem::take(&mut self.touched));
         if touched == 0 {
             return;
         }
-        let part = part_bytes(each) as usize;
-        for lane in self.bytes.chunks_mut(each.max(1) as usize) {
-            let parts = lane.chunks_mut(part).enumerate();
-            parts.filter(|(number, _)| touched >> number & 1 != 0).for_each(|(_, bytes)| bytes.fill(0));
-        }
+        let parts = self.bytes.chunks_mut(size).enumerate();
+        parts.filter(|(number, _)| touched >> number & 1 != 0).for_each(|(_, bytes)| bytes.fill(0));
     }
-}
-
-/// Returns the size of a part in bytes if a lane has `each` bytes. The size is a power of two.
-#[inline]
-fn part_bytes(each: u32) -> u32 {
-    (each / 64).max(1)
 }
 
 /// The parts of a warp as separate borrows, for engines that work on whole rows.
@@ -189,7 +194,7 @@ impl Local<'_> {
         self.each
     }
 
-    /// Returns the bytes of all lanes, lane by lane.
+    /// Returns the bytes of all lanes, word by word. [`local_place`] has the position of a lane's byte.
     #[inline]
     pub fn all(&self) -> &[u8] {
         &self.private.bytes
@@ -198,19 +203,14 @@ impl Local<'_> {
     /// Returns the bytes of all lanes. The caller may write the offsets from `first` to `last` in each lane.
     #[inline]
     pub fn all_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
-        self.private.bytes_mut(self.each, first, last)
+        self.private.bytes_mut(first, last)
     }
 }
 
-/// Returns the position of `count` bytes of a lane in the l[] of all lanes. Returns `None` if the bytes extend past the
-/// end of the lane's l[]. Each lane has `each` bytes.
-#[inline]
-fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
-    if address.checked_add(count)? > each {
-        return None;
-    }
-    let start = lane.index() * each as usize + address as usize;
-    Some(start..start + count as usize)
+/// Returns the position of a lane's byte in the l[] of all lanes. The address of the byte is below 2^24.
+#[inline(always)]
+pub fn local_place(lane: usize, address: u32) -> u32 {
+    (address & !3) * WARP as u32 + 4 * lane as u32 + (address & 3)
 }
 
 impl Warp {
@@ -224,7 +224,7 @@ impl Warp {
             r: Registers::zero(registers.min(MOST_REGISTERS)),
             a: [[0; WARP]; ADDRESS_REGISTERS],
             c: [[0; WARP]; CONDITION_REGISTERS],
-            local: Private { bytes: vec![0; local_bytes as usize * WARP], touched: 0 },
+            local: Private::new(local_bytes),
             local_bytes,
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -238,7 +238,7 @@ impl Warp {
     /// [`Warp::add_room`] keep their values. `cleared` lists the general registers that become zero. `None` stands for
     /// all general registers.
     pub fn begin(&mut self, pc: u32, launched: Mask, cleared: Option<&[u8]>) {
-        let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
+        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs: _, outputs, emitted, finalised } =
             self;
         flow.begin(pc, launched);
         match cleared {
@@ -250,7 +250,7 @@ impl Warp {
             }
         }
         (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
-        local.clear(*local_bytes);
+        local.clear();
         outputs.clear();
         emitted.clear();
         finalised.clear();
@@ -394,19 +394,31 @@ impl Warp {
         self.local_bytes
     }
 
-    /// Returns `count` bytes of the lane's l[] from `address` on. Returns `None` if the bytes extend past the end of
-    /// l[].
+    /// Returns the addresses of `count` bytes from `address` on. Returns `None` if the bytes extend past the end of l[].
     #[inline]
-    pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
-        self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
+    fn locals(&self, address: u32, count: usize) -> Option<std::ops::Range<u32>> {
+        let end = address.checked_add(u32::try_from(count).ok()?)?;
+        (end <= self.local_bytes).then_some(address..end)
     }
 
-    /// Returns `count` writable bytes of the lane's l[] from `address` on. Returns `None` if the bytes extend past the
-    /// end of l[].
+    /// Reads bytes of the lane's l[] from `address` on. Returns `None` if the bytes extend past the end of l[].
     #[inline]
-    pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
-        let place = local_place(self.local_bytes, lane, address, count)?;
-        self.local.bytes_mut(self.local_bytes, address, (address + count).saturating_sub(1)).get_mut(place)
+    pub fn read_local(&self, lane: Lane, address: u32, into: &mut [u8]) -> Option<()> {
+        for (address, byte) in self.locals(address, into.len())?.zip(into) {
+            *byte = *self.local.bytes.get(local_place(lane.index(), address) as usize)?;
+        }
+        Some(())
+    }
+
+    /// Writes bytes to the lane's l[] from `address` on. Returns `None` if the bytes extend past the end of l[].
+    #[inline]
+    pub fn write_local(&mut self, lane: Lane, address: u32, bytes: &[u8]) -> Option<()> {
+        let addresses = self.locals(address, bytes.len())?;
+        let all = self.local.bytes_mut(address, addresses.end.saturating_sub(1));
+        for (address, byte) in addresses.zip(bytes) {
+            *all.get_mut(local_place(lane.index(), address) as usize)? = *byte;
+        }
+        Some(())
     }
 
     /// Sets an input word of the warp, and replaces any earlier value.
@@ -548,10 +560,31 @@ mod tests {
     #[test]
     fn local_memory_is_a_lanes_own_and_ends() {
         let mut warp = warp();
-        warp.local_mut(LANE, 12, 4).unwrap().copy_from_slice(&[1, 2, 3, 4]);
-        assert_eq!(warp.local(LANE, 12, 4), Some(&[1, 2, 3, 4][..]));
-        assert_eq!(warp.local(Lane(4), 12, 4), Some(&[0; 4][..]));
-        assert!(warp.local(LANE, 13, 4).is_none() && warp.local(Lane(31), u32::MAX, 4).is_none());
+        warp.write_local(LANE, 10, &[1, 2, 3, 4]).unwrap();
+        let read = |warp: &Warp, lane, address| {
+            let mut bytes = [0xff; 4];
+            warp.read_local(lane, address, &mut bytes).map(|()| bytes)
+        };
+        assert_eq!(read(&warp, LANE, 10), Some([1, 2, 3, 4]));
+        assert_eq!(read(&warp, LANE, 12), Some([3, 4, 0, 0]));
+        assert_eq!(read(&warp, Lane(4), 10), Some([0; 4]));
+        assert_eq!(read(&warp, Lane(6), 10), Some([0; 4]));
+        assert!(read(&warp, LANE, 13).is_none() && read(&warp, Lane(31), u32::MAX).is_none());
+        assert!(warp.write_local(LANE, 13, &[0; 4]).is_none());
+    }
+
+    #[test]
+    fn a_new_warp_has_a_local_memory_of_zeros() {
+        for each in [16, 64, 256, 0x1000, 0x1_0000] {
+            let mut warp = Warp { local: Private::new(each), local_bytes: each, ..warp() };
+            let zeros = warp.local.clone();
+            for address in (0..each).step_by(12) {
+                warp.write_local(Lane(address as u8 % 32), address, &[1]).unwrap();
+            }
+            assert_ne!(warp.local, zeros);
+            warp.begin(0, Mask::first(WARP), None);
+            assert_eq!(warp.local, zeros);
+        }
     }
 
     #[test]

@@ -602,6 +602,65 @@ fn parts_of_words_of_shared_memory_do_the_same_in_every_way() {
     assert!(ended >= programs / 3 && trapped >= programs / 10);
 }
 
+/// Each lane has its own l[]. Lanes access equal and different addresses, elements of all sizes, and addresses outside
+/// l[].
+#[test]
+fn local_memory_does_the_same_in_every_way() {
+    let (programs, mut random) = Campaign::of_random(300, 0x510e_527f_ade6_82d1);
+    let (mut ended, mut trapped) = (0u64, 0u64);
+    for _ in 0..programs {
+        let (threads, shift) = (1 + random.below(70), random.below(5));
+        let first = random.one_of(&[0, 0, 0x10, 0x41, 0x7c, 0xf3, 0x1000, 0x7ffc, 0xfff0, 0xffff]);
+        let mask = random.one_of(&[0, 0x3c, 0xff, 0xffff]);
+        let mut text = format!(
+            "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nshl b32 $r2 $r0 {shift:#x}\n\
+             mov b32 $r3 {mask:#x}\nand b32 $r2 $r2 $r3\nmov b32 $r3 {first:#x}\nadd b32 $r2 $r2 $r3\n\
+             mov b32 $r3 0x9e37\nmul $r4 u16 $r0l u16 $r3l\nshl b32 $r3 $r4 0xf\nxor b32 $r4 $r4 $r3\n\
+             mov b32 $r15 0x3\nset $c0 # l u32 $r0 $r15\nAGAIN:\nshl $a1 $r2 0x0\n"
+        );
+        for _ in 0..6 {
+            let guard = random.one_of(&["", "", "(lg $c0) ", "(e $c0) "]);
+            let (access, step, words, wide) = random.one_of(&[
+                ("u8", 1, 1, ""),
+                ("s16", 2, 1, ""),
+                ("b32", 4, 1, ""),
+                ("b32", 4, 1, ""),
+                ("b64", 8, 2, "d"),
+                ("b128", 16, 4, "q"),
+            ]);
+            let offset = step * random.below(0x80 / step);
+            let base = random.one_of(&["$a1+", "$a1+", ""]);
+            let at = format!("l[{base}{offset:#x}]");
+            if random.once_in(2) {
+                text += &format!("{guard}ld {access} $r8{wide} {at}\n");
+                for word in 0..words {
+                    text += &format!("xor b32 $r{} $r{} $r{}\n", 4 + word, 4 + word, 8 + word);
+                }
+            } else {
+                let access = if access == "s16" { "u16" } else { access };
+                text += &format!("{guard}st {access} {at} $r4{wide}\nadd b32 $r4 $r4 $r5\n");
+            }
+        }
+        text += "mov b32 $r3 0x1\nadd b32 $r2 $r2 $r3\nsub b32 $c1 $r15 $r15 $r3\n(lg $c1) bra AGAIN\n\
+                 exit st b32 g14[$r1] $r4\n";
+        let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let mut compute = Compute::of(&program, CHIP).unwrap();
+        compute.setup_mut().registers = 16;
+        compute.setup_mut().local_bytes = random.one_of(&[0x10, 0x80, 0x100, 0x1000, 0x1_0000]);
+        (compute.grid, compute.block) = ([1 + random.below(3), 1], [threads, 1, 1]);
+        compute.params = OUT.to_le_bytes().to_vec();
+        compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * threads as usize])]).unwrap();
+        match run(Launch::Compute(compute), &program, &Options::default()) {
+            Ok(_) => ended += 1,
+            Err(RunError::Trap(_)) => trapped += 1,
+            Err(other) => panic!("{text}\n{other}"),
+        }
+    }
+    println!("{ended} ended, {trapped} trapped");
+    assert!(ended >= programs / 4 && trapped >= programs / 10);
+}
+
 /// Launches of one program follow each other with other constants, and with banks of other sizes. All launches use the
 /// same memory.
 #[test]

@@ -272,7 +272,9 @@ fn an_unaligned_address_loses_its_low_bits() {
 fn registers_and_shared_memory_start_at_zero() {
     let warp = Warp::new(warp(1, Mode::Strict), 0, 4, 16);
     assert_eq!((warp.r(Lane(0), 3), warp.a(Lane(0), 1), warp.c(Lane(0), 0)), (0, 0, 0));
-    assert_eq!((warp.local(Lane(0), 0, 4), Shared::new(8).read(4, 4)), (Some(&[0; 4][..]), Some(0)));
+    let mut local = [1; 4];
+    warp.read_local(Lane(0), 0, &mut local).unwrap();
+    assert_eq!((local, Shared::new(8).read(4, 4)), ([0; 4], Some(0)));
 }
 
 fn a_lane_that_is_predicated_off_keeps_its_address_register() {

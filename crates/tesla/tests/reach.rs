@@ -27,6 +27,8 @@ fn same_everywhere(source: &str, shared_bytes: u32, [grid, block]: [u32; 2], opt
     (launch.grid, launch.block) = ([grid, 1], [block, 1, 1]);
     launch.params = OUT.to_le_bytes().to_vec();
     launch.shared_bytes = Some(shared_bytes);
+    // Warps with l[] do not take turns. So only launches of programs that use l[] have it.
+    launch.setup_mut().local_bytes = if source.contains("l[") { 0x100 } else { 0 };
     let bytes = vec![0; 4 * (grid * block) as usize];
     launch.memory = Memory::new(vec![Buffer::new(OUT, bytes)]).expect("one buffer");
     let outcome = |options: &Options| run(&program, Launch::Compute(launch.clone()), options);

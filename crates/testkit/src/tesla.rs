@@ -271,13 +271,17 @@ fn address(random: &mut Random) -> u32 {
     base.wrapping_add(if random.once_in(8) { random.below(16) } else { near })
 }
 
-/// Returns an instruction that loads from s[] or c[], stores to s[], has an operand in s[], or computes a new address.
-fn shared_line(random: &mut Random) -> String {
+/// Returns an instruction that loads from s[] or c[], stores to s[], has an operand in s[], or computes a new address. If
+/// `local` is set, the instruction can also load from l[] and store to l[].
+fn shared_line(random: &mut Random, local: bool) -> String {
     let [d, a] = [(); 2].map(|()| format!("$r{}", 2 + random.below(6)));
     let (guard, base) = (predicate(random), 1 + random.below(4));
     let offset = random.one_of(&[0, 4, 8, 0x10, 0x3c, 0x40, 0x7c]);
     let at = format!("s[$a{base}+{offset:#x}]");
-    match random.below(13) {
+    match random.below(if local { 16 } else { 13 }) {
+        13 => format!("{guard}ld b32 {d} l[$a{base}+{:#x}]", 4 * random.below(32)),
+        14 => format!("{guard}ld {} {d} l[{:#x}]", random.one_of(&["b32", "u8"]), 4 * random.below(32)),
+        15 => format!("{guard}st b32 l[$a{base}+{:#x}] {a}", 4 * random.below(32)),
         0..4 => format!("{guard}mov b32 {d} b32 {at}"),
         4 => format!("{guard}add b32 {d} b32 {at} {a}"),
         5 => {
@@ -298,8 +302,9 @@ fn shared_line(random: &mut Random) -> String {
 
 /// Returns a program with loads and stores of s[]. Between the loads and stores, lanes break, branch to a join, return
 /// or exit. Some loads and stores are in the sides of a branch. Addresses are small, near the end of s[], or at the ends
-/// of the ranges of 16 and 32 bits. Masks depend on loaded values.
+/// of the ranges of 16 and 32 bits. Masks depend on loaded values. Some programs also load from l[] and store to l[].
 pub fn shared(random: &mut Random) -> String {
+    let local = random.once_in(4);
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {
         text += &format!("mov b32 $r{register} {:#x}\n", address(random));
@@ -338,11 +343,12 @@ pub fn shared(random: &mut Random) -> String {
             text += &leaves(random.one_of(&["(e $c0)", "(lg $c0)"]));
         }
         if !random.once_in(4) {
-            text += &format!("{}\n", shared_line(random));
+            text += &format!("{}\n", shared_line(random, local));
             continue;
         }
-        let mut side =
-            || -> String { (0..random.below(4)).map(|_| format!("{}\n", shared_line(random))).collect() };
+        let mut side = || -> String {
+            (0..random.below(4)).map(|_| format!("{}\n", shared_line(random, local))).collect()
+        };
         let (taken, not) = (side(), side());
         let (guard, compare) = (random.one_of(&["(e $c0)", "(lg $c0)"]), random.one_of(&["l", "e", "ge"]));
         let value = random.one_of(&["$r2", "$r10", "$r12"]);

@@ -19,6 +19,7 @@ use crate::inst::{Access, Base, Mem, Space};
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::interpolate::Position;
 use crate::spaces::{Shared, aligned};
+use crate::state::local_place;
 
 type Row = [u32; WARP];
 
@@ -83,10 +84,10 @@ pub(super) trait Reach {
     /// Returns the bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];
 
-    /// Returns the l[] memories of all lanes, concatenated, and the size of each memory in bytes.
+    /// Returns the l[] of all lanes ([`local_place`]), and the size of the l[] of each lane in bytes.
     fn local(&self) -> (&[u8], u32);
 
-    /// Returns the l[] memories of all lanes, for stores to offsets from `first` to `last` in each memory.
+    /// Returns the l[] of all lanes, for stores to offsets from `first` to `last` in the l[] of each lane.
     fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8];
 
     /// Executes any transfer. If some lane cannot execute the transfer, this function returns `false`. The reference
@@ -321,21 +322,22 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let mut offsets = [0; WARP];
         let of_a_lane = (lowest, last);
         if SPACE == LOCAL {
-            // The l[] memories are concatenated in the order of the lanes.
-            let each = memory.local().1;
+            let (all, each) = memory.local();
             if last >= each {
                 return None;
             }
             for lane in 0..WARP {
-                offsets[lane] = (address(lane) & members[lane]).wrapping_add(each.wrapping_mul(lane as u32));
+                offsets[lane] = local_place(lane, address(lane) & members[lane]);
             }
-            (lowest, last) = (0, each.checked_mul(WARP as u32)? - 1);
+            (lowest, last) = (0, u32::try_from(all.len()).ok()?.checked_sub(1)?);
         } else {
             for lane in 0..WARP {
                 offsets[lane] = address(lane).wrapping_sub(lowest) & members[lane];
             }
         }
         let picked = Picked::Each(&offsets, bits, size);
+        // The words of a lane are consecutive, except in l[].
+        let step = if SPACE == LOCAL { 4 * WARP } else { 4 };
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
@@ -348,7 +350,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                     }};
                 }
                 let word =
-                    |number: usize| Some(gather(bytes.get(4 * number..)?, &offsets, u32::from_le_bytes));
+                    |number: usize| Some(gather(bytes.get(step * number..)?, &offsets, u32::from_le_bytes));
                 match transfer.mem.access {
                     _ if WORD => written!(u32::from_le_bytes),
                     Access::U8 => written!(|[byte]| byte.into()),
@@ -386,7 +388,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                         // Lanes with equal addresses store to the same words. The memory then contains the words of the
                         // last lane.
                         _ => {
-                            let words = bytes.get_mut(4 * number..)?;
+                            let words = bytes.get_mut(step * number..)?;
                             scatter(words, &offsets, bits, |lane| values[lane].to_le_bytes());
                         }
                     }

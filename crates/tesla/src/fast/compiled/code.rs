@@ -8,7 +8,7 @@
 use reconverge_jit::{Emitted, Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 use reconverge_simt::word::Word;
 
-use super::per_lane;
+use super::{PLACES, per_lane};
 use crate::fast::lanes::PREDICATED;
 use crate::fast::lower::{Lowered, Template, Test};
 use crate::fast::operands::{Operation, Place};
@@ -328,40 +328,44 @@ impl<'a> Way<'a> {
 
     /// Returns whether a load or store of s[] has a template. The transfer must be a load, or a store of whole words.
     pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
-        let Transfer { mem, base, .. } = transfer;
-        let has_base = match (base, mem.base) {
-            (Some(place), _) => self.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
-            (None, Base::A(register)) => address_row(register.into()).is_some(),
-            (None, Base::R(_)) => false,
-        };
+        let mem = transfer.mem;
+        let reaches = transfer.base.is_none() || i16::try_from(mem.offset).is_ok();
         let moves = match (transfer.kind, mem.access) {
             (Kind::Load { .. } | Kind::Store { .. }, Access::B32) => mem.offset & 3 == 0,
             (Kind::Load { .. }, access) => access.bytes() < 4,
             _ => false,
         };
-        !self.lowered.checked && mem.space == Space::Shared && has_base && moves && self.lowered.shared >= 4
+        !self.lowered.checked
+            && mem.space == Space::Shared
+            && self.has_base(transfer)
+            && reaches
+            && moves
+            && self.lowered.shared >= 4
     }
 
-    /// Returns whether a transfer to or from the memory of a site has a template. The transfer must be a load from g[] or
-    /// c[], or a store of whole words to g[].
-    pub(super) fn reaches_site(&self, transfer: &Transfer) -> bool {
-        let Transfer { mem, base, .. } = transfer;
-        let has_base = match (base, mem.base) {
+    /// Returns whether the base address of a transfer has a template.
+    fn has_base(&self, Transfer { mem, base, .. }: &Transfer) -> bool {
+        match (base, mem.base) {
             (Some(place), _) => self.lowered.is_register(*place),
-            (None, Base::A(register)) => address_row(register.into()).is_some(),
+            (None, Base::A(register)) => register == 0 || address_row(register.into()).is_some(),
             (None, Base::R(_)) => false,
-        };
-        has_base
-            && match (transfer.kind, mem.space) {
-                (Kind::Load { .. }, Space::Global(_) | Space::Const(_)) => true,
-                (Kind::Store { .. }, Space::Global(_)) => mem.access.bytes() >= 4,
+        }
+    }
+
+    /// Returns whether a transfer to or from the memory of a site has a template. The transfer must be a load from g[],
+    /// l[] or c[], or a store of whole words to g[] or l[]. Only a `$a` can be the base of an address of l[].
+    pub(super) fn reaches_site(&self, transfer: &Transfer) -> bool {
+        self.has_base(transfer)
+            && match (transfer.kind, transfer.mem.space) {
+                (_, Space::Local) if transfer.base.is_some() => false,
+                (Kind::Load { .. }, Space::Global(_) | Space::Local | Space::Const(_)) => true,
+                (Kind::Store { .. }, Space::Global(_) | Space::Local) => transfer.mem.access.bytes() >= 4,
                 _ => false,
             }
     }
 
-    /// Loads rows from memory, or stores rows to memory. Compiled code numbers the accesses to g[] and c[] that it
-    /// executes without a call. `site` is the number of this access. If `site` is `None`, the memory is s[]. A segment
-    /// executes a store after all other operations of the segment.
+    /// Loads rows from memory, or stores rows to memory. `site` is the number of the site that has the memory. If `site`
+    /// is `None`, the memory is s[]. A segment executes a store after all other operations of the segment.
     pub(super) fn transfer(&mut self, transfer: &Transfer, site: Option<u32>) -> Option<()> {
         let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
         let (base, offset) = self.base(transfer)?;
@@ -370,7 +374,8 @@ impl<'a> Way<'a> {
             Some(site) => Some(strip.inside_site(site, base, distance, mask)),
             None => strip.inside(base, distance, mask),
         };
-        if mem.access == Access::B32 {
+        let is_local = mem.space == Space::Local;
+        if mem.access == Access::B32 && !is_local {
             let inside = inside(&mut self.rows.strip, base, offset)?;
             return self.move_words(transfer, place, set, inside);
         }
@@ -381,8 +386,9 @@ impl<'a> Way<'a> {
             let bits = (address & address.same(4_u32.wrapping_sub(size))).left(address.same(3));
             ((address & address.same(!(size.max(4) - 1))).value(), bits.value())
         });
-        let inside = |distance: u32| inside(&mut self.rows.strip, first, distance as i32);
-        let words: Vec<Inside> = (0..size).step_by(4).map(inside).collect::<Option<_>>()?;
+        let (first, step) = if is_local { (self.local_place(first), ROW) } else { (first, 4) };
+        let inside = |word: u32| inside(&mut self.rows.strip, first, (word * step) as i32);
+        let words: Vec<Inside> = (0..size.div_ceil(4)).map(inside).collect::<Option<_>>()?;
         if let Kind::Store { .. } = transfer.kind {
             let moved = words.into_iter().zip(transfer.rows);
             return moved.map(|(inside, place)| self.move_words(transfer, place, set, inside)).collect();
@@ -397,12 +403,23 @@ impl<'a> Way<'a> {
         Some(())
     }
 
+    /// Returns the positions of words in the l[] of all lanes, like [`local_place`](crate::state::local_place). `first`
+    /// contains the addresses of the words. The sum of a `$a` and an offset has at most 17 bits, or is negative. So if an
+    /// address is outside the l[] of a lane, the position is outside the l[] of all lanes.
+    fn local_place(&mut self, first: Value) -> Value {
+        let places = self.rows.read(Row::Own(PLACES));
+        self.rows.emit([first, places], |[first, places]| {
+            first.left(first.same(ROW.ilog2() - 2)).plus(places).value()
+        })
+    }
+
     /// Returns the base address of a transfer, and the offset in bytes. An address relative to a `$a` has 16 bits. If the
     /// sum of base and offset needs more bits, no memory of a site has this address.
     fn base(&mut self, transfer: &Transfer) -> Option<(Value, i32)> {
         let offset = transfer.mem.offset;
         let (base, offset) = match (transfer.base, transfer.mem.base) {
             (Some(place), _) => (self.place(place), offset),
+            (None, Base::A(0)) => (self.rows.word(0), i32::from(offset as u16)),
             (None, Base::A(register)) => {
                 (self.rows.read(address_row(register.into())?), i32::from(offset as i16))
             }

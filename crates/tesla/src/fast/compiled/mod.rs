@@ -33,6 +33,7 @@ pub(super) use run::{Exit, Runner};
 pub(super) struct Compiled {
     linked: Arc<reconverge_jit::Linked<run::Tesla>>,
     parts: Parts,
+    local: LocalSites,
     identity: Identity,
 }
 
@@ -42,6 +43,16 @@ type Traced = reconverge_jit::Traced<run::Tesla>;
 /// The parts of a program. A part is a list of instructions that compiled code counts together. The list holds the
 /// indices of the instructions in the code.
 type Parts = Vec<Vec<usize>>;
+
+/// The row that holds, for each lane, the position of the lane's word among the words of all lanes, in bytes.
+const PLACES: u32 = reconverge_jit::MASK + 1;
+
+/// The sites through which compiled code loads from l[] and stores to l[], if any.
+#[derive(Clone, Copy, Debug, Default)]
+struct LocalSites {
+    loads: Option<u32>,
+    stores: Option<u32>,
+}
 
 /// The load or store of an instruction, if any. A load or store has a site only if compiled code accesses the memory
 /// without a call.
@@ -80,15 +91,16 @@ impl Fast {
     pub(super) fn with_linked_code(mut self, context: &Context, extent: Extent) -> Self {
         let lowered = &self.lowered;
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();
-        let mut parts = Parts::new();
+        let (mut parts, mut local) = (Parts::new(), LocalSites::default());
         let level = reconverge_jit::Level::from_name(self.level.name());
         let both = level.is_some_and(|level| level.has_both(WARP));
         let linked = reconverge_jit::Linked::new(self.level, size, WARP, || {
-            let (traced, counted) = trace::trace(context, lowered, extent, both);
-            parts = counted;
+            let traced;
+            (traced, parts, local) = trace::trace(context, lowered, extent, both);
             traced
         });
-        self.compiled = linked.map(|linked| Arc::new(Compiled { linked, parts, identity: Identity::new() }));
+        let compiled = |linked| Compiled { linked, parts, local, identity: Identity::new() };
+        self.compiled = linked.map(|linked| Arc::new(compiled(linked)));
         self
     }
 }

@@ -9,13 +9,14 @@ use reconverge_jit::{
 };
 use reconverge_simt::{Identity, Silent};
 
-use super::{Access, Call, Compiled, Own};
+use super::{Access, Call, Compiled, LocalSites, Own, PLACES};
 use crate::block::SLICE;
 use crate::fast::cursor::{Cursor, Halt, Position};
 use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::lower::Last;
 use crate::fast::words::{Kind, Reach, Transfer};
-use crate::inst::Space;
+use crate::flow::WARP;
+use crate::inst::{Base, Space};
 use crate::state::Parts;
 
 /// A program as linked code, and the state for running the code.
@@ -23,6 +24,8 @@ pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
     held: Held,
     waiting: Waiting,
+    /// Number of bytes, from the start of each lane's l[], to which compiled code stores without a call.
+    stored: u32,
 }
 
 /// The node and the active lanes of each warp that waits, or has waited, at a barrier at the end of a node.
@@ -45,6 +48,8 @@ pub(in crate::fast) struct Work<'c, 'a, 'w> {
     /// The reason why the flow has ended the run.
     exit: Option<Exit>,
     waiting: &'c mut Waiting,
+    local: LocalSites,
+    stored: &'c mut u32,
     /// Whether some warp has executed a barrier, so that `waiting` may have entries.
     has_waited: bool,
 }
@@ -67,7 +72,8 @@ impl LinkedMachine for Tesla {
     const HOLDS: bool = false;
     const HEXADECIMAL: bool = true;
 
-    fn call(call: &Call, state: &mut State, Work { cursor, .. }: &mut Work<'_, '_, '_>) -> bool {
+    fn call(call: &Call, state: &mut State, work: &mut Work<'_, '_, '_>) -> bool {
+        let Work { cursor, local, stored, .. } = work;
         cursor.follow(state);
         let Cursor { lowered, lanes, memory, .. } = &mut **cursor;
         let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
@@ -88,7 +94,13 @@ impl LinkedMachine for Tesla {
         if done {
             // A store may have changed the layout.
             state.follow_layout(memory.layout());
-            if let Some((site, address)) = address
+            if let (Some((_, address)), Space::Local) = (address, access.transfer.mem.space) {
+                if let Kind::Store { .. } = access.transfer.kind {
+                    let end = address.saturating_add(16).checked_next_power_of_two();
+                    **stored = end.map_or(u32::MAX, |end| end.max(**stored)).min(memory.local().1);
+                }
+                set_local(state, *memory, *local, **stored);
+            } else if let Some((site, address)) = address
                 && let Some((start, bytes)) = site_memory(*memory, &access.transfer, address)
             {
                 // SAFETY: until the layout of the memory changes, the threads of the launch may access these bytes of
@@ -230,10 +242,32 @@ fn before(current: usize, waits: u32, count: usize) -> impl Iterator<Item = usiz
 /// Returns the address that the first lane accesses.
 fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<u32> {
     let first = lanes.set(transfer.set).trailing_zeros() as usize;
+    let offset = transfer.mem.offset;
     match (transfer.base, transfer.mem.base) {
-        (Some(place), _) => Some(lanes.row_of(place).get(first)?.wrapping_add(transfer.mem.offset as u32)),
-        // The address selects a buffer of g[], and only a register addresses g[].
-        _ => Some(0),
+        (Some(place), _) => Some(lanes.row_of(place).get(first)?.wrapping_add(offset as u32)),
+        (None, Base::A(register)) => Some(lanes.a(register).get(first)?.wrapping_add(offset as u16).into()),
+        (None, Base::R(_)) => None,
+    }
+}
+
+/// Sets the memory of the sites of l[] to the l[] of the current warp. Compiled code may load all bytes, and may store
+/// to the first `stored` bytes of each lane.
+fn set_local(state: &mut State, memory: &mut dyn Reach, local: LocalSites, stored: u32) {
+    if let Some(site) = local.loads {
+        let bytes = std::ptr::from_ref(memory.local().0).cast_mut();
+        // SAFETY: the bytes belong to the warp that compiled code runs. No other site has bytes to which code stores
+        // while this site is in use, except for the site of the stores to the same l[]. Code only loads these bytes.
+        unsafe { state.set_site(site, 0, bytes) };
+    }
+    if let Some(site) = local.stores {
+        let bytes = match stored {
+            0 => [].as_mut_slice(),
+            _ => memory.local_mut(0, stored - 1),
+        };
+        let first = stored as usize * WARP;
+        let bytes = std::ptr::slice_from_raw_parts_mut(bytes.as_mut_ptr(), bytes.len().min(first));
+        // SAFETY: the bytes belong to the warp that compiled code runs, and code may write them.
+        unsafe { state.set_site(site, 0, bytes) };
     }
 }
 
@@ -265,7 +299,8 @@ impl<'a> Runner<'a> {
     pub(in crate::fast) fn new(compiled: &'a Compiled, launch: Identity, layout: Option<Identity>) -> Self {
         let mut held = Held::take();
         held.state().keep_sites(layout.map(|layout| [compiled.identity, launch, layout]));
-        Runner { compiled, held, waiting: [None; GROUPS] }
+        *held.state().own_mut(PLACES) = std::array::from_fn::<u32, WARP, _>(|lane| 4 * lane as u32);
+        Runner { compiled, held, waiting: [None; GROUPS], stored: 0 }
     }
 
     /// Returns the node that begins at a block, if the node may run now.
@@ -278,16 +313,20 @@ impl<'a> Runner<'a> {
     /// Runs code from a node for the active lanes.
     #[inline(never)]
     pub(in crate::fast) fn run(&mut self, node: u32, cursor: &mut Cursor<'_, '_, Silent>) -> Exit {
-        let Runner { compiled, held, waiting } = self;
+        let Runner { compiled, held, waiting, stored } = self;
         let state = held.state();
         // Since the last run of code, the fast engine or the reference interpreter may have executed a store.
         state.follow_layout(cursor.memory.layout());
         cursor.give_counts(state);
         let rows = cursor.lanes.memory();
         state.set_window(cursor.lanes.shared.bytes_mut());
+        // If a program has l[], compiled code does not switch to another warp. So the sites of l[] are valid until this
+        // function returns.
+        set_local(state, cursor.memory, compiled.local, *stored);
         let counts: *mut [u64] = &raw mut cursor.runs[cursor.lowered.blocks.len()..];
         let lowered = cursor.lowered;
-        let mut work = Work { linked: &compiled.linked, cursor, exit: None, waiting, has_waited: false };
+        let (linked, local) = (&compiled.linked, compiled.local);
+        let mut work = Work { linked, cursor, exit: None, waiting, local, stored, has_waited: false };
         // SAFETY: while code runs, only the code accesses the counts of parts.
         let counts = unsafe { &mut *counts };
         let arrived = Arrived { node, rows, counts };

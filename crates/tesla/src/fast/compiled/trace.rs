@@ -11,13 +11,13 @@ use reconverge_simt::compiling::Extent;
 
 use super::code::Way;
 use super::run::Tesla;
-use super::{Access, BROKE, Call, Own, Parts, RETURNED, Traced};
+use super::{Access, BROKE, Call, LocalSites, Own, Parts, RETURNED, Traced};
 use crate::barrier::BARRIERS;
 use crate::context::Context;
 use crate::fast::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Template, Test};
 use crate::fast::words::{Kind, Transfer};
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
-use crate::inst::{Control, Inst, Op};
+use crate::inst::{Control, Inst, Op, Space};
 
 /// Maximum number of instructions of a node.
 const MOST_INSTRUCTIONS: u32 = 200;
@@ -25,7 +25,7 @@ const MOST_INSTRUCTIONS: u32 = 200;
 /// Maximum number of conditionals and of exits of a node.
 const MOST_WORDS: u32 = 16;
 
-/// Traces a program. Returns the nodes and the parts of the program. The nodes count how often each part runs. If
+/// Traces a program. Returns the nodes, the parts and the sites of l[]. The nodes count how often each part runs. If
 /// `both` is set, compiled code completes each load or store for all lanes of a warp before it starts the next load or
 /// store.
 pub(super) fn trace<'a>(
@@ -33,7 +33,7 @@ pub(super) fn trace<'a>(
     lowered: &'a Lowered,
     extent: Extent,
     both: bool,
-) -> (Traced, Parts) {
+) -> (Traced, Parts, LocalSites) {
     let linker = || Linker::new(Way::new(lowered, false), Way::new(lowered, true));
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     let sizes: Vec<u32> = lowered.blocks.iter().map(|block| block.size).collect();
@@ -65,6 +65,7 @@ pub(super) fn trace<'a>(
         both,
         parts: Vec::new(),
         sites: 0,
+        local: LocalSites::default(),
         open: None,
         checked: 0,
         covered: 0,
@@ -74,7 +75,7 @@ pub(super) fn trace<'a>(
             tracer.chain(number);
         }
     }
-    (tracer.linker.finish(&tracer.starts), tracer.parts)
+    (tracer.linker.finish(&tracer.starts), tracer.parts, tracer.local)
 }
 
 /// Returns, for each block, whether the block is part of a loop. A block is part of a loop if it is between a backward
@@ -174,8 +175,10 @@ struct Tracer<'a> {
     absorbed: Vec<bool>,
     /// Whether compiled code completes each load or store for all lanes before it starts the next load or store.
     both: bool,
-    /// Number of accesses to g[] and c[] that compiled code executes without a call.
+    /// Number of sites so far. Each access to g[] and c[] that compiled code executes without a call has a site of its
+    /// own.
     sites: u32,
+    local: LocalSites,
     /// Maximum number of instructions of a node.
     most: u32,
     linker: Linker<Tesla, Way<'a>>,
@@ -446,9 +449,10 @@ impl<'a> Tracer<'a> {
         let lower::Access { transfer, after } = &self.lowered.accesses[access as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
         let number = Some(access);
-        if templates && self.linker.slow.reaches_site(transfer) && self.sites < SITES {
-            let site = self.sites;
-            self.sites += 1;
+        if templates
+            && self.linker.slow.reaches_site(transfer)
+            && let Some(site) = self.site(transfer)
+        {
             let access = Access { number, site: Some(site) };
             self.call(own, is_first, Call { operations: before.clone(), access });
             self.operate(before);
@@ -464,6 +468,22 @@ impl<'a> Tracer<'a> {
         let stores = is_store(transfer);
         self.at(own, is_first, |open| open.call.is_some() || !open.accesses.allow(stores));
         self.transfer(before, access);
+    }
+
+    /// Returns the site for an access. Returns `None` if no site is left. All loads of l[] have the same site, and all
+    /// stores to l[] have the same site.
+    fn site(&mut self, transfer: &Transfer) -> Option<u32> {
+        let mut new = None;
+        let site = match (transfer.mem.space, is_store(transfer)) {
+            (Space::Local, false) => &mut self.local.loads,
+            (Space::Local, true) => &mut self.local.stores,
+            _ => &mut new,
+        };
+        if site.is_none() && self.sites < SITES {
+            *site = Some(self.sites);
+            self.sites += 1;
+        }
+        *site
     }
 
     /// Traces a load or store of s[] that has a template. Also traces the operations of the same instruction before and

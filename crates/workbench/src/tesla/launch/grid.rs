@@ -274,7 +274,10 @@ impl Inspect for GridSteps {
             }
             "s" => self.block_of(group).map_or(Vec::new(), |block| from(block.common.shared.bytes())),
             "l" => {
-                let local = |warp: &Warp| warp.local(lane, 0, warp.local_bytes()).map(from);
+                let local = |warp: &Warp| {
+                    let mut bytes = vec![0; warp.local_bytes() as usize];
+                    warp.read_local(lane, 0, &mut bytes).map(|()| from(&bytes))
+                };
                 self.warp(group).and_then(local).unwrap_or_default()
             }
             bank => match CONSTANTS.iter().position(|name| *name == bank) {
@@ -314,18 +317,14 @@ impl Inspect for GridSteps {
                 shared.written_from_outside(address as usize..(address as usize).saturating_add(bytes.len()));
                 replace(shared.bytes_mut(), address, bytes)
             }
-            "l" => {
-                let warp = self.warp_mut(group);
-                let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
-                place.map(|place| place.copy_from_slice(bytes)).is_some()
-            }
+            "l" => self.warp_mut(group).and_then(|warp| warp.write_local(lane, address, bytes)).is_some(),
             // The remaining spaces are constant banks. All blocks share the constants, so the constants cannot be
             // changed.
             _ => false,
         }
     }
 
-    fn buffers(&self, space: &str, group: usize, lane: Lane) -> Vec<(String, Range<u64>)> {
+    fn buffers(&self, space: &str, group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
         let whole = |name: &str, bytes: usize| vec![(name.to_owned(), 0..bytes as u64)];
         match (space, &self.grid.outputs) {
             ("g", Outputs::Buffers(placed)) => {
@@ -339,10 +338,7 @@ impl Inspect for GridSteps {
                 let block = self.block_of(group);
                 whole("s[]", block.map_or(0, |block| block.common.shared.bytes().len()))
             }
-            ("l", _) => {
-                let bytes = self.warp(group).and_then(|warp| warp.local(lane, 0, warp.local_bytes()));
-                whole("l[]", bytes.map_or(0, <[u8]>::len))
-            }
+            ("l", _) => whole("l[]", self.warp(group).map_or(0, |warp| warp.local_bytes() as usize)),
             _ => Vec::new(),
         }
     }
