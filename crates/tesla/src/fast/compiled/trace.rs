@@ -175,8 +175,8 @@ struct Tracer<'a> {
     absorbed: Vec<bool>,
     /// Whether compiled code completes each load or store for all lanes before it starts the next load or store.
     both: bool,
-    /// Number of sites so far. Each access to g[] and c[] that compiled code executes without a call has a site of its
-    /// own.
+    /// Number of sites so far. An access to g[] or c[] has a separate site, unless compiled code calls the fast engine for
+    /// the access.
     sites: u32,
     local: LocalSites,
     /// Maximum number of instructions of a node.
