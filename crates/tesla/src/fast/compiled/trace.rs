@@ -1,7 +1,7 @@
 //! Traces a program: converts blocks of the fast engine to nodes of linked code.
 //!
 //! A node is a chain of blocks. Each block of the chain, except the first, can be reached only from the previous block.
-//! The node includes the conditionals between these blocks. The [order of loads and stores](Accesses) can end a node. An
+//! The node includes the conditionals between these blocks. The [order of loads and stores](SharedAccesses) can end a node. An
 //! operation without a template also ends a node, and a separate node calls this operation.
 
 use std::ops::Range;
@@ -123,16 +123,16 @@ fn is_store(transfer: &Transfer) -> bool {
 /// side. So without `both`, a side that loads and stores is never part of a node, but a side that only loads can be. An
 /// example of the former is the side of the kernel `reduce`.
 #[derive(Clone, Copy, Debug)]
-struct Accesses {
+struct SharedAccesses {
     both: bool,
     loads: bool,
     stores: bool,
 }
 
-impl Accesses {
+impl SharedAccesses {
     /// Returns the accesses of a node without instructions.
-    fn none(both: bool) -> Accesses {
-        Accesses { both, loads: false, stores: false }
+    fn none(both: bool) -> SharedAccesses {
+        SharedAccesses { both, loads: false, stores: false }
     }
 
     /// Returns whether the node may have one more access.
@@ -154,7 +154,7 @@ struct Open {
     /// The instructions that all active lanes run.
     places: Vec<usize>,
     call: Option<Call>,
-    accesses: Accesses,
+    accesses: SharedAccesses,
     /// Whether the budget is checked at the entry of the node.
     is_checked: bool,
     /// A sum of three numbers: the instructions before the last exit of the node, the instructions in the node's
@@ -312,13 +312,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// Returns the accesses to s[] that the open node has so far.
-    fn accesses(&self) -> Accesses {
-        self.open.as_ref().map_or(Accesses::none(self.both), |open| open.accesses)
+    fn accesses(&self) -> SharedAccesses {
+        self.open.as_ref().map_or(SharedAccesses::none(self.both), |open| open.accesses)
     }
 
     /// Returns whether a conditional can become part of a node that has the accesses `accesses`. All operations, loads
     /// and stores of its sides must have templates.
-    fn converts(&self, conditional: &Conditional, mut accesses: Accesses) -> bool {
+    fn converts(&self, conditional: &Conditional, mut accesses: SharedAccesses) -> bool {
         let Conditional { branch, diamond, joins, .. } = *conditional;
         let Diamond { taken, not, tried, .. } = diamond;
         let before = std::iter::once(branch).chain(self.lowered.blocks_of(taken));
@@ -333,7 +333,7 @@ impl<'a> Tracer<'a> {
 
     /// Returns whether a node can contain the first instruction of a block. This instruction has a join. Compiled code
     /// cannot stop between the join and the rest of this instruction.
-    fn carries(&self, number: u32, accesses: &mut Accesses) -> bool {
+    fn carries(&self, number: u32, accesses: &mut SharedAccesses) -> bool {
         let block = self.block(number);
         let first = self.lowered.inside[number as usize].ends.first();
         !matches!(block.last, Last::Reference | Last::Discard { .. })
@@ -345,7 +345,7 @@ impl<'a> Tracer<'a> {
 
     /// Returns whether all instructions of a block, up to a branch at its end, have templates, and whether the node may
     /// have the accesses of the block. Adds these accesses to `accesses`.
-    fn fits(&self, block: &Block, accesses: &mut Accesses) -> bool {
+    fn fits(&self, block: &Block, accesses: &mut SharedAccesses) -> bool {
         let before = self.fit(block.start..block.end, accesses);
         let Last::Memory(number) = block.last else { return before };
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
@@ -357,7 +357,7 @@ impl<'a> Tracer<'a> {
 
     /// Returns whether all of the operations have templates, and whether the node may have their loads. Adds the loads
     /// to `accesses`.
-    fn fit(&self, operations: Range<u32>, accesses: &mut Accesses) -> bool {
+    fn fit(&self, operations: Range<u32>, accesses: &mut SharedAccesses) -> bool {
         self.has_templates(operations.clone()) && (!self.loads(operations) || accesses.add(false))
     }
 
@@ -430,7 +430,7 @@ impl<'a> Tracer<'a> {
                         let begins = conditional.is_some_and(|conditional| {
                             (own.first > 0 || !block.join)
                                 && !self.converts(&conditional, self.accesses())
-                                && self.converts(&conditional, Accesses::none(self.both))
+                                && self.converts(&conditional, SharedAccesses::none(self.both))
                         });
                         self.at(own, is_first, |open| open.call.is_some() || begins);
                     }
@@ -536,7 +536,7 @@ impl<'a> Tracer<'a> {
             own,
             places: Vec::new(),
             call: None,
-            accesses: Accesses::none(self.both),
+            accesses: SharedAccesses::none(self.both),
             is_checked: is_first || is_full,
             inside: 0,
         });
