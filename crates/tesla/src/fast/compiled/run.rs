@@ -255,8 +255,7 @@ fn first_address(lanes: &Lanes<'_>, transfer: &Transfer) -> Option<u32> {
 fn set_local(state: &mut State, memory: &mut dyn Reach, local: LocalSites, stored: u32) {
     if let Some(site) = local.loads {
         let bytes = std::ptr::from_ref(memory.local().0).cast_mut();
-        // SAFETY: the bytes belong to the warp that compiled code runs. No other site has bytes to which code stores
-        // while this site is in use, except for the site of the stores to the same l[]. Code only loads these bytes.
+        // SAFETY: the bytes belong to the warp that compiled code runs, and code only loads from this site.
         unsafe { state.set_site(site, 0, bytes) };
     }
     if let Some(site) = local.stores {
