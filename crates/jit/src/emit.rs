@@ -152,17 +152,19 @@ pub(crate) fn emit(
             emitter.used(value, form, count + 1 + number);
         }
     }
-    let guards = || guards.iter().filter(|value| strip.is_constant(**value) != Some(0));
-    for value in guards() {
+    // A constant guard is one value for both vectors. So the vector of a guard is not the vector of its value.
+    let guards = || (0..).zip(guards).filter(|(_, value)| strip.is_constant(**value) != Some(0));
+    for (_, value) in guards() {
         emitter.used(*value, Form::Signs, count);
     }
     emitter.demand();
     for number in (0..count).filter(|number| emitter.is_live(*number)).collect::<Vec<_>>() {
         emitter.node(number, exits.cold);
     }
-    for (value, label) in guards().filter_map(|value| Some((*value, exits.guard?))) {
+    for (vector, value, label) in guards().filter_map(|(vector, value)| Some((vector, *value, exits.guard?)))
+    {
         let register = emitter.truth(value, count, &[]);
-        let mask = emitter.home(mask, emitter.vector(value));
+        let mask = emitter.home(mask, vector);
         match level {
             Level::Avx2 => emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, mask),
             Level::Avx512 => {

@@ -16,7 +16,8 @@ pub(crate) struct Vectors<'a> {
     pub(crate) strip: Cow<'a, Strip>,
     /// In a strip for both vectors, the vector to which each value belongs: 0 or 1.
     pub(crate) of: Vec<u8>,
-    /// If the sign of a guard is set for an active lane, the strip bails out before the first effect.
+    /// A guard for each vector. If the sign of a guard is set for an active lane of the vector, the strip bails out before
+    /// the first effect.
     pub(crate) guards: Vec<Value>,
 }
 

@@ -338,6 +338,28 @@ fn count_down(waits: Waits) -> Node {
     Node { pieces, budget: 16, next: Next::To(Target::Node(0)), ..node }
 }
 
+#[test]
+fn a_constant_guard_fails_whichever_vector_has_active_lanes() {
+    let body = |guards: bool| {
+        let mut strip = Strip::new();
+        let [all, word] = [u32::MAX, if guards { 1 } else { 2 }].map(|word| strip.constant(word));
+        if guards {
+            strip.guard(all);
+        }
+        strip.store(row(1), word);
+        strip
+    };
+    for level in Level::available() {
+        let node = node(Segment::new(Some(body(true)), body(false)));
+        let code = Code::compile(&[node], level, N, KEEP_DENORMALS).expect("code");
+        for lane in [0, 8, 16, 31] {
+            let mut rows = [[0; N]; ROWS];
+            super::run(&code, 1, 1 << lane, &mut rows, &mut [], |_, _| {});
+            assert_eq!(rows[1][lane], 2, "{level:?}, lane {lane}");
+        }
+    }
+}
+
 fn a_loop_counts_at(level: Level, waits: Waits) {
     let mut rows = [[0; N]; ROWS];
     rows[0] = std::array::from_fn(|lane| (lane * lane % 23) as u32);
