@@ -184,8 +184,8 @@ impl Outcome {
         });
         let found = &mut self.exports[place];
         if found.values.is_empty() {
-            zeros(&mut found.values, lanes);
-            zeros(&mut found.written, lanes);
+            found.values.resize(lanes, [0; 4]);
+            found.written.resize(lanes, 0);
         }
         found
     }
@@ -201,7 +201,7 @@ impl Outcome {
         });
         let found = &mut self.columns[place];
         if found.components[0].is_empty() {
-            found.components.iter_mut().for_each(|component| zeros(component, lanes));
+            found.components.iter_mut().for_each(|component| component.resize(lanes, 0));
         }
         found
     }
@@ -212,15 +212,5 @@ impl Outcome {
         self.fidelity.add(&other.fidelity);
         self.stack_needed = self.stack_needed.max(other.stack_needed);
         self.finding = self.finding.or(other.finding);
-    }
-}
-
-/// Fills an empty list with `count` zeros. New memory is zero already, so the function writes only memory that the list
-/// has kept.
-fn zeros<T: Clone + Default>(list: &mut Vec<T>, count: usize) {
-    if list.capacity() < count {
-        *list = vec![T::default(); count];
-    } else {
-        list.resize(count, T::default());
     }
 }
