@@ -26,7 +26,7 @@ pub trait Curve {
 
 /// Defines curves. A line has the name of a curve, the function for one lane, the polynomial, and [`Curve::last`].
 #[macro_export]
-macro_rules! curves {
+macro_rules! curve_types {
     ($($Name:ident: $lane:expr, $near:ident, $last:expr;)*) => { $(
         #[doc = concat!("The function `", stringify!($Name), "`, with the polynomial `", stringify!($near), "`.")]
         pub(super) struct $Name;

@@ -25,7 +25,7 @@
 //! * [`stop`]: a request to end all runs early.
 //! * [`limits`]: limits on the host resources that input may request.
 //! * [`float`]: float operations with documented rounding, flushing and NaN results.
-//! * [`mod@curves`]: powers of two, logarithms and sines as polynomials.
+//! * [`curves`]: powers of two, logarithms and sines as polynomials.
 //!
 //! # Features
 //!

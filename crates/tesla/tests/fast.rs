@@ -254,6 +254,27 @@ fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joi
     assert!(ended > 100 && trapped > 100);
 }
 
+/// Returns a program, and a launch of one block of `threads` threads. The buffer at [`OUT`] has one word per thread.
+fn kernel(text: &str, threads: u32) -> (Compute, Program) {
+    let words = assemble(text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+    let program = Program { words, ..Program::default() };
+    let mut compute = Compute::of(&program, CHIP).unwrap();
+    compute.setup_mut().registers = 16;
+    compute.block = [threads, 1, 1];
+    compute.params = OUT.to_le_bytes().to_vec();
+    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * threads as usize])]).unwrap();
+    (compute, program)
+}
+
+/// Runs a launch in every way. Returns whether the launch has ended. If the launch has trapped, returns `false`.
+fn ends(compute: Compute, program: &Program, options: &Options) -> bool {
+    match run(Launch::Compute(compute), program, options) {
+        Ok(_) => true,
+        Err(RunError::Trap(_)) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
 /// Returns a program and its launch. In each iteration, the sides of an `if` load from and store to s[], and some lanes
 /// access the words of other lanes. `lines` are the lines of the two sides, and `joins` is the instruction with the join.
 fn sides(test: &str, [taken, not]: [&str; 2], joins: &str, threads: u32) -> (Compute, Program) {
@@ -265,14 +286,8 @@ fn sides(test: &str, [taken, not]: [&str; 2], joins: &str, threads: u32) -> (Com
          {joins}\nxor b32 $r6 $r6 $r7\nshl b32 $r6 $r6 0x1\nsub b32 $c1 $r15 $r15 $r3\n(lg $c1) bra AGAIN\n\
          ld $r8 b32 s[$a1+0x40]\nxor b32 $r6 $r6 $r8\nexit st b32 g14[$r1] $r6\n"
     );
-    let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
-    let program = Program { words, ..Program::default() };
-    let mut compute = Compute::of(&program, CHIP).unwrap();
-    compute.setup_mut().registers = 16;
-    compute.block = [threads, 1, 1];
+    let (mut compute, program) = kernel(&text, threads);
     compute.shared_bytes = Some(0x140);
-    compute.params = OUT.to_le_bytes().to_vec();
-    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * threads as usize])]).unwrap();
     (compute, program)
 }
 
@@ -561,7 +576,7 @@ fn constants_at_any_address_and_stores_of_several_words_do_the_same_in_every_way
 #[test]
 fn parts_of_words_of_shared_memory_do_the_same_in_every_way() {
     let (programs, mut random) = Campaign::of_random(300, 0x6a09_e667_f3bc_c908);
-    let (mut ended, mut trapped) = (0u64, 0u64);
+    let mut ended = 0u64;
     for _ in 0..programs {
         let (threads, shift) = (1 + random.below(70), random.below(4));
         let first = random.one_of(&[0, 0x40, 0x41, 0x43, 0x7e, 0x13c, 0xffe0, 0xffff, 0x8000]);
@@ -583,21 +598,12 @@ fn parts_of_words_of_shared_memory_do_the_same_in_every_way() {
         }
         text += "mov b32 $r3 0x1\nadd b32 $r2 $r2 $r3\nsub b32 $c1 $r15 $r15 $r3\n(lg $c1) bra AGAIN\n\
                  exit st b32 g14[$r1] $r4\n";
-        let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
-        let program = Program { words, ..Program::default() };
-        let mut compute = Compute::of(&program, CHIP).unwrap();
-        compute.setup_mut().registers = 16;
-        compute.block = [threads, 1, 1];
+        let (mut compute, program) = kernel(&text, threads);
         compute.shared_bytes = Some(random.one_of(&[0x40 + 4 * threads, 0x200, 0x3ffc]));
-        compute.params = OUT.to_le_bytes().to_vec();
-        compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * threads as usize])]).unwrap();
         let options = Options { mode: Mode::Lenient, ..Options::default() };
-        match run(Launch::Compute(compute), &program, &options) {
-            Ok(_) => ended += 1,
-            Err(RunError::Trap(_)) => trapped += 1,
-            Err(other) => panic!("{text}\n{other}"),
-        }
+        ended += u64::from(ends(compute, &program, &options));
     }
+    let trapped = programs - ended;
     println!("{ended} ended, {trapped} trapped");
     assert!(ended >= programs / 3 && trapped >= programs / 10);
 }
@@ -607,7 +613,7 @@ fn parts_of_words_of_shared_memory_do_the_same_in_every_way() {
 #[test]
 fn local_memory_does_the_same_in_every_way() {
     let (programs, mut random) = Campaign::of_random(300, 0x510e_527f_ade6_82d1);
-    let (mut ended, mut trapped) = (0u64, 0u64);
+    let mut ended = 0u64;
     for _ in 0..programs {
         let (threads, shift) = (1 + random.below(70), random.below(5));
         let first = random.one_of(&[0, 0, 0x10, 0x41, 0x7c, 0xf3, 0x1000, 0x7ffc, 0xfff0, 0xffff]);
@@ -643,20 +649,12 @@ fn local_memory_does_the_same_in_every_way() {
         }
         text += "mov b32 $r3 0x1\nadd b32 $r2 $r2 $r3\nsub b32 $c1 $r15 $r15 $r3\n(lg $c1) bra AGAIN\n\
                  exit st b32 g14[$r1] $r4\n";
-        let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
-        let program = Program { words, ..Program::default() };
-        let mut compute = Compute::of(&program, CHIP).unwrap();
-        compute.setup_mut().registers = 16;
+        let (mut compute, program) = kernel(&text, threads);
         compute.setup_mut().local_bytes = random.one_of(&[0x10, 0x80, 0x100, 0x1000, 0x1_0000]);
-        (compute.grid, compute.block) = ([1 + random.below(3), 1], [threads, 1, 1]);
-        compute.params = OUT.to_le_bytes().to_vec();
-        compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * threads as usize])]).unwrap();
-        match run(Launch::Compute(compute), &program, &Options::default()) {
-            Ok(_) => ended += 1,
-            Err(RunError::Trap(_)) => trapped += 1,
-            Err(other) => panic!("{text}\n{other}"),
-        }
+        compute.grid = [1 + random.below(3), 1];
+        ended += u64::from(ends(compute, &program, &Options::default()));
     }
+    let trapped = programs - ended;
     println!("{ended} ended, {trapped} trapped");
     assert!(ended >= programs / 4 && trapped >= programs / 10);
 }

@@ -2,7 +2,7 @@
 //!
 //! For each function in this file, [`mod@crate::lane`] has a lane function. The lane function computes the value in
 //! doubles, with a relative error below 2^-52, and rounds the value to a single. The polynomials of
-//! [`mod@reconverge_simt::curves`] compute the same value without branches.
+//! [`reconverge_simt::curves`] compute the same value without branches.
 
 use std::marker::PhantomData;
 
@@ -24,7 +24,7 @@ fn of(function: fn(f32) -> f32, source: u32) -> u32 {
     function(f32::from_bits(source)).to_bits()
 }
 
-reconverge_simt::curves! {
+reconverge_simt::curve_types! {
     Ex2: |source| of(lane::ex2, source), exp2, last;
     Ln2: |source| of(lane::ln2, source), log2, last;
     Sin: |source| of(lane::sin, source), sin, last;

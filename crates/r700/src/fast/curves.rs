@@ -1,7 +1,7 @@
 //! EXP, LOG, SIN, COS and RECIPSQRT on rows.
 //!
 //! The lane functions compute a double with the mathematics library and round this double to a single. This module
-//! instead uses the polynomials of [`mod@reconverge_simt::curves`].
+//! instead uses the polynomials of [`reconverge_simt::curves`].
 
 use std::marker::PhantomData;
 
@@ -40,7 +40,7 @@ fn last(source: u32, word: u32) -> u32 {
     if f32::from_bits(source).is_nan() { lane::quiet(source) } else { word }
 }
 
-reconverge_simt::curves! {
+reconverge_simt::curve_types! {
     Exp: lane::exp_ieee, exp2, last;
     Log: lane::log_ieee, log2, last;
     LogClamped: lane::log_clamped, log2, |source, word| last(source, lane::lowest(word));

@@ -329,7 +329,6 @@ impl<'a> Way<'a> {
     /// Returns whether a load or store of s[] has a template. The transfer must be a load, or a store of whole words.
     pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
         let mem = transfer.mem;
-        let reaches = transfer.base.is_none() || i16::try_from(mem.offset).is_ok();
         let moves = match (transfer.kind, mem.access) {
             (Kind::Load { .. } | Kind::Store { .. }, Access::B32) => mem.offset & 3 == 0,
             (Kind::Load { .. }, access) => access.bytes() < 4,
@@ -338,7 +337,6 @@ impl<'a> Way<'a> {
         !self.lowered.checked
             && mem.space == Space::Shared
             && self.has_base(transfer)
-            && reaches
             && moves
             && self.lowered.shared >= 4
     }
@@ -353,11 +351,10 @@ impl<'a> Way<'a> {
     }
 
     /// Returns whether a transfer to or from the memory of a site has a template. The transfer must be a load from g[],
-    /// l[] or c[], or a store of whole words to g[] or l[]. Only a `$a` can be the base of an address of l[].
+    /// l[] or c[], or a store of whole words to g[] or l[].
     pub(super) fn reaches_site(&self, transfer: &Transfer) -> bool {
         self.has_base(transfer)
             && match (transfer.kind, transfer.mem.space) {
-                (_, Space::Local) if transfer.base.is_some() => false,
                 (Kind::Load { .. }, Space::Global(_) | Space::Local | Space::Const(_)) => true,
                 (Kind::Store { .. }, Space::Global(_) | Space::Local) => transfer.mem.access.bytes() >= 4,
                 _ => false,
@@ -404,8 +401,8 @@ impl<'a> Way<'a> {
     }
 
     /// Returns the positions of words in the l[] of all lanes, like [`local_place`](crate::state::local_place). `first`
-    /// contains the addresses of the words. The sum of a `$a` and an offset has at most 17 bits, or is negative. So if an
-    /// address is outside the l[] of a lane, the position is outside the l[] of all lanes.
+    /// contains the addresses of the words. Each address is the sum of a `$a` and an offset, so it has at most 17 bits, or
+    /// is negative. So if an address is outside the l[] of a lane, the position is outside the l[] of all lanes.
     fn local_place(&mut self, first: Value) -> Value {
         let places = self.rows.read(Row::Own(PLACES));
         self.rows.emit([first, places], |[first, places]| {
